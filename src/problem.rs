@@ -1,1 +1,162 @@
-//! problem
+//! A mistake in the rules: where it is, what it is, what to do. And how it is shown to a person.
+
+use std::fmt;
+use std::sync::Arc;
+
+use unicode_width::UnicodeWidthStr;
+
+/// One file of the rules folder, as read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The path as a person would name it: relative to where the program was called.
+    pub path: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// A stretch of one line of a [`SourceFile`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: Arc<SourceFile>,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// How many characters to underline; at least 1 is drawn.
+    pub width: u32,
+}
+
+impl Place {
+    /// The start of `file`: for mistakes that belong to no line.
+    pub fn start_of(file: Arc<SourceFile>) -> Self {
+        Self { file, line: 1, column: 1, width: 0 }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file.path, self.line, self.column)
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// One mistake. Texts are lower-case, quote the offending value and never hold a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it is; `None` for what concerns the folder as a whole.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A mistake at `place`.
+    pub fn at(place: &Place, message: impl Into<String>) -> Self {
+        Self { place: Some(place.clone()), message: message.into(), help: None }
+    }
+
+    /// A mistake of the folder as a whole.
+    pub fn anywhere(message: impl Into<String>) -> Self {
+        Self { place: None, message: message.into(), help: None }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The sort key that puts problems in reading order.
+    fn order(&self) -> (&str, u32, u32) {
+        self.place.as_ref().map_or(("", 0, 0), |p| (p.file.path.as_str(), p.line, p.column))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error: {}", self.message)?;
+        let mut margin = String::new();
+        if let Some(place) = &self.place {
+            margin = " ".repeat(place.line.to_string().len());
+            writeln!(f, "{margin}--> {place}")?;
+            write_excerpt(f, place, &margin)?;
+        }
+        match &self.help {
+            Some(help) => writeln!(f, "{margin} = help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The line itself with a caret below it.
+fn write_excerpt(f: &mut fmt::Formatter<'_>, place: &Place, margin: &str) -> fmt::Result {
+    let Some(line) = place.file.text.lines().nth(place.line as usize - 1) else { return Ok(()) };
+    let before: String = line.chars().take(place.column as usize - 1).collect();
+    let under: String = line.chars().skip(place.column as usize - 1).take(place.width as usize).collect();
+    // A tab stays a tab, so that the caret lines up whatever width the terminal gives it.
+    let indent: String =
+        before.chars().map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(c.to_string().width()) }).collect();
+    writeln!(f, "{margin} |")?;
+    writeln!(f, "{} | {line}", place.line)?;
+    writeln!(f, "{margin} | {indent}{}", "^".repeat(under.width().max(1)))
+}
+
+/// All mistakes found so far. Collecting goes on after each, so that one run tells everything.
+#[derive(Debug, Default)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Adds one.
+    pub fn push(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// Whether none was found.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many were found.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All of them in reading order, without exact repetitions.
+    pub fn into_sorted(mut self) -> Vec<Problem> {
+        self.0.sort_by(|a, b| a.order().cmp(&b.order()));
+        self.0.dedup();
+        self.0
+    }
+}
+
+/// The name among `known` that `given` most likely stands for.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let closeness = |name: &str| strsim::jaro_winkler(&given.to_lowercase(), &name.to_lowercase());
+    known
+        .into_iter()
+        .map(|name| (closeness(name), name))
+        .filter(|(closeness, _)| *closeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// `did you mean "x"?`, or the list of what is known.
+pub fn suggestion<'a>(given: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    if let Some(name) = nearest(given, known.clone()) {
+        return format!("did you mean {name:?}?");
+    }
+    let all: Vec<&str> = known.into_iter().collect();
+    match all.as_slice() {
+        [] => "there is none".to_owned(),
+        all => format!("known are: {}", all.join(", ")),
+    }
+}

@@ -1,2 +1,13 @@
-//! rules
+//! The rule language: written types, compiled types, and the way from one to the other.
+
+pub mod condition;
+mod decode;
+pub mod external;
+pub mod matcher;
+mod node;
+mod raw;
+pub mod request;
+pub mod selector;
+pub mod table;
 pub mod target;
+pub mod template;

@@ -1,0 +1,230 @@
+//! From tree to raw types, reporting every mistake instead of the first: serde stops at one.
+
+use super::node::{Key, Node, Value};
+use crate::problem::{Place, Problem, Problems, suggestion};
+use crate::secret::Secret;
+
+/// Reads a value of this type from a [`Node`]. `None` means that a problem was reported.
+pub(crate) trait Decode: Sized {
+    /// Reads `node`.
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self>;
+
+    /// What an absent key means; a mistake unless the type has a way to be absent.
+    fn absent(parent: &Place, key: &str, problems: &mut Problems) -> Option<Self> {
+        problems.push(
+            Problem::at(parent, format!("missing key {key:?}")).help(format!("add `{key}:` to this mapping")),
+        );
+        None
+    }
+}
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct At<T> {
+    pub(crate) place: Place,
+    pub(crate) value: T,
+}
+
+impl<T: Decode> Decode for At<T> {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        Some(Self { place: node.place.clone(), value: T::decode(node, problems)? })
+    }
+}
+
+impl<T: Decode> Decode for Option<T> {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        // Also `Some` after a mistake: it is reported, and what surrounds it can be checked further.
+        Some(if node.value == Value::Null { None } else { T::decode(node, problems) })
+    }
+
+    fn absent(_: &Place, _: &str, _: &mut Problems) -> Option<Self> {
+        Some(None)
+    }
+}
+
+/// A list, or a single value that stands for a list of one.
+impl<T: Decode> Decode for Vec<T> {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        Some(match &node.value {
+            Value::List(items) => items.iter().filter_map(|item| T::decode(item, problems)).collect(),
+            Value::Null => Vec::new(),
+            _ => T::decode(node, problems).into_iter().collect(),
+        })
+    }
+
+    fn absent(_: &Place, _: &str, _: &mut Problems) -> Option<Self> {
+        Some(Vec::new())
+    }
+}
+
+/// A mapping whose keys are the user's own names, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entries<T>(pub(crate) Vec<(Key, T)>);
+
+impl<T> Default for Entries<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Decode> Decode for Entries<T> {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let entries = match &node.value {
+            Value::Null => return Some(Self::default()),
+            Value::Map(entries) => entries,
+            _ => return mismatch(node, "a mapping", problems),
+        };
+        let decode = |(key, value): &(Key, Node)| Some((key.clone(), T::decode(value, problems)?));
+        Some(Self(entries.iter().filter_map(decode).collect()))
+    }
+
+    fn absent(_: &Place, _: &str, _: &mut Problems) -> Option<Self> {
+        Some(Self::default())
+    }
+}
+
+impl Decode for Node {
+    fn decode(node: &Node, _: &mut Problems) -> Option<Self> {
+        Some(node.clone())
+    }
+}
+
+/// Any scalar: a number or a boolean is taken as it was written.
+impl Decode for String {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match node.scalar_text() {
+            Some(text) => Some(text),
+            None => mismatch(node, "a text", problems),
+        }
+    }
+}
+
+impl Decode for bool {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match node.scalar_text().as_deref() {
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            _ => mismatch(node, "true or false", problems),
+        }
+    }
+}
+
+impl Decode for u64 {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match node.scalar_text().and_then(|text| text.parse().ok()) {
+            Some(number) => Some(number),
+            None => mismatch(node, "a whole number", problems),
+        }
+    }
+}
+
+impl Decode for std::time::Duration {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match node.scalar_text().and_then(|text| parse_duration(&text)) {
+            Some(duration) => Some(duration),
+            None => mismatch(node, "a duration such as 10s, 5m or 24h", problems),
+        }
+    }
+}
+
+/// Reads `500ms`, `10s`, `5m`, `24h`, `7d` and sums such as `1h 30m`; a day is 24 hours.
+fn parse_duration(text: &str) -> Option<std::time::Duration> {
+    let span: jiff::Span = text.trim().parse().ok()?;
+    let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok()?;
+    duration.try_into().ok()
+}
+
+/// A secret, or the name of the variable that would hold it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RawSecret {
+    Known(Secret),
+    Unset(String),
+}
+
+impl Decode for RawSecret {
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        if let Value::Unset(name) = &node.value {
+            return Some(Self::Unset(name.clone()));
+        }
+        String::decode(node, problems).map(|text| Self::Known(Secret::new(text)))
+    }
+}
+
+/// Reports that `node` is not `expected`.
+pub(crate) fn mismatch<T>(node: &Node, expected: &str, problems: &mut Problems) -> Option<T> {
+    let problem = match &node.value {
+        Value::Unset(name) => Problem::at(&node.place, format!("environment variable {name:?} is not set"))
+            .help("set it, or add `default:` beside `env:`"),
+        _ => Problem::at(&node.place, format!("expected {expected}, found {}", describe(node))),
+    };
+    problems.push(problem);
+    None
+}
+
+fn describe(node: &Node) -> String {
+    match node.scalar_text() {
+        Some(text) => format!("{} ({text:?})", node.kind()),
+        None => node.kind().to_owned(),
+    }
+}
+
+/// The entries of a mapping, while a record is being read from it.
+pub(crate) struct Fields<'a> {
+    pub(crate) place: &'a Place,
+    entries: &'a [(Key, Node)],
+}
+
+impl<'a> Fields<'a> {
+    /// The mapping's entries. Reports what is not a mapping, and every key that is not `known`.
+    pub(crate) fn of(node: &'a Node, known: &[&'static str], problems: &mut Problems) -> Option<Self> {
+        let entries: &[(Key, Node)] = match &node.value {
+            Value::Map(entries) => entries,
+            Value::Null => &[],
+            _ => return mismatch(node, "a mapping", problems),
+        };
+        for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
+            problems.push(unknown_key(key, known));
+        }
+        Some(Self { place: entries.first().map_or(&node.place, |(key, _)| &key.place), entries })
+    }
+
+    /// Reads one key.
+    pub(crate) fn take<T: Decode>(&self, name: &str, problems: &mut Problems) -> Option<T> {
+        match self.entries.iter().find(|(key, _)| key.name == name) {
+            Some((_, node)) => T::decode(node, problems),
+            None => T::absent(self.place, name, problems),
+        }
+    }
+}
+
+/// The report of a key that nobody knows.
+pub(crate) fn unknown_key(key: &Key, known: &[&'static str]) -> Problem {
+    Problem::at(&key.place, format!("unknown key {:?}", key.name))
+        .help(suggestion(&key.name, known.iter().copied()))
+}
+
+/// Declares a raw type: a struct, and how it is read from a mapping with exactly these keys.
+macro_rules! record {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty = $key:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone)]
+        pub(crate) struct $name { $($(#[$doc])* pub(crate) $field: $type,)* }
+
+        impl $name {
+            const KEYS: &[&'static str] = &[$($key),*];
+        }
+
+        impl $crate::rules::decode::Decode for $name {
+            fn decode(
+                node: &$crate::rules::node::Node,
+                problems: &mut $crate::problem::Problems,
+            ) -> Option<Self> {
+                let fields = $crate::rules::decode::Fields::of(node, Self::KEYS, problems)?;
+                // All are read before the first `?`, so that one mistake hides no other.
+                $(let $field = fields.take($key, problems);)*
+                Some(Self { $($field: $field?,)* })
+            }
+        }
+    };
+}
+pub(crate) use record;

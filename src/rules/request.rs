@@ -1,0 +1,36 @@
+//! A webhook as rules see it: decoded, without its secrets.
+
+use serde_json::Value;
+
+/// Everything a rule can ask about one webhook.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Upper-case.
+    pub method: String,
+    /// Names in lower case; repeated ones in order.
+    pub headers: Vec<(String, String)>,
+    /// Decoded; repeated ones in order.
+    pub query: Vec<(String, String)>,
+    /// The named segments of the source's path, decoded.
+    pub path: Vec<(String, String)>,
+    /// The decoded body.
+    pub body: Value,
+    /// When it came, in Unix milliseconds.
+    pub received_at: i64,
+}
+
+/// One webhook, or one item of it, while its rules are tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The request without its body.
+    pub request: &'a Request,
+    /// The body.
+    pub body: &'a Value,
+    /// The item, where the source has a `split`.
+    pub item: Option<&'a Value>,
+}
+
+/// The values of all entries called `name`.
+pub(crate) fn values_of<'a>(entries: &'a [(String, String)], name: &str) -> impl Iterator<Item = &'a str> {
+    entries.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+}
