@@ -4,7 +4,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Every connection open now, and how many there have been.
 #[derive(Clone, Default)]
@@ -63,6 +63,15 @@ impl Connections {
         // Collected first: a connection dropped here locks the same table.
         let connections: Vec<_> = self.open().streams.values().filter_map(Weak::upgrade).collect();
         connections.iter().for_each(|connection| connection.close());
+    }
+
+    /// Closes every connection and waits until none is left, but not longer than `most`.
+    pub(crate) fn close_all_and_wait(&self, most: Duration) {
+        let start = Instant::now();
+        while self.counts()[0] > 0 && start.elapsed() < most {
+            self.close_all();
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

@@ -99,7 +99,8 @@ impl Running {
             self.state.connections.close_all();
             // Whoever drops the last handle while unwinding has a better story to tell than ours.
             let _ = thread.join();
-            self.state.connections.close_all();
+            // The server's workers end a moment later than the server itself.
+            self.state.connections.close_all_and_wait(Duration::from_secs(2));
         }
     }
 }
