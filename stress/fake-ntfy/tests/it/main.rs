@@ -1,0 +1,5 @@
+//! The fake server as its users meet it: over TCP.
+
+mod client;
+mod contract;
+mod faults;
