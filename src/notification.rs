@@ -10,6 +10,7 @@ mod topic;
 
 use serde::Serialize;
 
+pub(crate) use self::action::is_http_url;
 pub use self::action::{Action, InvalidAction};
 pub use self::limit::truncate;
 pub use self::priority::{InvalidPriority, Priority};

@@ -1,1 +1,114 @@
-//! payload
+//! From the bytes of a body to the JSON that rules see.
+//!
+//! What the bytes are decides more than what the sender calls them: several senders post JSON as `text/plain`, as
+//! a form, or without any content type.
+
+mod charset;
+mod encoding;
+mod form;
+
+use serde_json::Value;
+
+pub use self::encoding::unpack;
+
+/// Why a body is refused. The texts are safe to show to a stranger: none holds anything of the body.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// 400: it is not what it claims to be.
+    #[error("malformed body: {0}")]
+    Malformed(String),
+    /// 413: it is larger than the gateway takes, counted after unpacking.
+    #[error("body too large: the limit is {limit} bytes")]
+    TooLarge {
+        /// In bytes.
+        limit: usize,
+    },
+    /// 415: nobody here can read it.
+    #[error("unsupported {0}")]
+    Unsupported(String),
+}
+
+/// Decodes an unpacked body. An empty one is null.
+pub fn decode(body: &[u8], content_type: Option<&str>) -> Result<Value, Unreadable> {
+    let kind = Kind::of(content_type);
+    let text = charset::to_text(body, kind.charset())?;
+    // A BOM is no part of JSON (RFC 8259, 8.1), but Windows senders write it.
+    let text = text.trim_start_matches('\u{feff}');
+    match kind {
+        _ if text.trim().is_empty() => Ok(Value::Null),
+        Kind::Json { .. } => parse_json(text),
+        Kind::Form { .. } => form::decode(text),
+        Kind::Text { .. } | Kind::Unknown => Ok(sniff(text)),
+        Kind::Binary(name) => {
+            looks_like_json(text).then(|| parse_json(text).ok()).flatten().ok_or(Unreadable::Unsupported(name))
+        }
+    }
+}
+
+/// What a content type says about a body.
+enum Kind {
+    Json { charset: Option<String> },
+    Form { charset: Option<String> },
+    Text { charset: Option<String> },
+    /// None given.
+    Unknown,
+    Binary(String),
+}
+
+impl Kind {
+    fn of(content_type: Option<&str>) -> Self {
+        let Some(content_type) = content_type.map(str::trim).filter(|text| !text.is_empty()) else {
+            return Self::Unknown;
+        };
+        let mut parts = content_type.split(';').map(str::trim);
+        let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let charset = parts
+            .filter_map(|part| part.split_once('='))
+            .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
+            .map(|(_, value)| value.trim().trim_matches('"').to_ascii_lowercase());
+        match essence.as_str() {
+            "application/json" | "text/json" => Self::Json { charset },
+            json if json.ends_with("+json") => Self::Json { charset },
+            "application/x-www-form-urlencoded" => Self::Form { charset },
+            text if text.starts_with("text/") => Self::Text { charset },
+            _ => Self::Binary(format!("content type {essence:?}")),
+        }
+    }
+
+    fn charset(&self) -> Option<&str> {
+        match self {
+            Self::Json { charset } | Self::Form { charset } | Self::Text { charset } => charset.as_deref(),
+            Self::Unknown | Self::Binary(_) => None,
+        }
+    }
+}
+
+/// Text that turns out to be a JSON object or list is that; any other text stays text.
+fn sniff(text: &str) -> Value {
+    let json = looks_like_json(text).then(|| serde_json::from_str(text).ok()).flatten();
+    json.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn looks_like_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+fn parse_json(text: &str) -> Result<Value, Unreadable> {
+    serde_json::from_str(text).or_else(|error| {
+        // A form under the wrong content type, as some senders' "JSON" switch makes it.
+        form::payload_of(text).unwrap_or_else(|| Err(Unreadable::Malformed(describe(&error))))
+    })
+}
+
+/// The parser's message without the value it may quote.
+fn describe(error: &serde_json::Error) -> String {
+    let place = format!("at line {} column {}", error.line(), error.column());
+    match error.to_string() {
+        text if text.starts_with("recursion limit") => format!("json nested deeper than 128 levels {place}"),
+        _ if error.is_eof() => format!("json ends too early {place}"),
+        _ => format!("invalid json {place}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

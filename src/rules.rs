@@ -1,5 +1,6 @@
 //! The rule language: written types, compiled types, and the way from one to the other.
 
+pub mod compile;
 pub mod condition;
 mod decode;
 pub mod external;
@@ -8,6 +9,8 @@ mod node;
 mod raw;
 pub mod request;
 pub mod selector;
+pub mod set;
+pub mod source;
 pub mod table;
 pub mod target;
 pub mod template;

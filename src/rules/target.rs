@@ -20,3 +20,6 @@ pub struct Target {
     /// How long one attempt may take, from connecting to the last byte of the answer.
     pub timeout: Duration,
 }
+
+/// All servers by name.
+pub type Targets = std::collections::BTreeMap<String, std::sync::Arc<Target>>;

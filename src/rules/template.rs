@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex};
 use handlebars::{Context, Handlebars, Output, RenderContext, Renderable};
 
 pub use self::check::{TemplateMistake, Vocabulary};
-pub(crate) use self::print::text_of;
 use super::selector::Selector;
 use super::table::Tables;
 

@@ -60,20 +60,27 @@ pub(super) fn parse(text: &str, vocabulary: &mut Vocabulary<'_>) -> Result<Parse
 }
 
 fn syntax_mistake(text: &str, error: &handlebars::TemplateError) -> TemplateMistake {
+    if let Some((line, column)) = unclosed(text) {
+        let message = "invalid template syntax".to_owned();
+        return TemplateMistake { line, column, message, help: "this `{{` is not closed by `}}`".to_owned() };
+    }
     let (line, column) = error.pos().unwrap_or((1, 1));
     let (message, help) = match error.reason() {
-        TemplateErrorReason::InvalidSyntax(_) => {
-            let open = text.matches("{{").count();
-            let help = if open > text.matches("}}").count() {
-                "a `{{` is not closed by `}}`"
-            } else {
-                "an expression is {{path}}, {{helper path}} or {{#if path}}…{{/if}}; blocks must be closed"
-            };
-            ("invalid template syntax".to_owned(), help)
-        }
+        TemplateErrorReason::InvalidSyntax(_) => (
+            "invalid template syntax".to_owned(),
+            "an expression is {{path}}, {{helper path}} or {{#if path}}…{{/if}}; blocks must be closed",
+        ),
         other => (other.to_string(), "close each block with the name that opened it"),
     };
     TemplateMistake { line, column, message, help: help.to_owned() }
+}
+
+/// Where the last `{{` stands, when nothing closes it.
+fn unclosed(text: &str) -> Option<(usize, usize)> {
+    let open = text.rfind("{{").filter(|open| !text[*open..].contains("}}"))?;
+    let before = &text[..open];
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    Some((before.matches('\n').count() + 1, before[line_start..].chars().count() + 1))
 }
 
 struct Walk<'v, 't> {
@@ -211,6 +218,13 @@ impl Walk<'_, '_> {
     fn path(&mut self, path: &str) {
         let first = path.split(['.', '/', '[']).next().unwrap_or_default();
         let local = path.starts_with(['@', '.']) || first == "this" || first.is_empty();
+        let inside = self.locals.iter().any(|name| name == "*");
+        if inside && first == "body" && path.len() > first.len() {
+            return self.report(
+                format!("{path:?} means a field of the current value inside this block"),
+                format!("write {:?} for the webhook's", format!("@root.{path}")),
+            );
+        }
         if local || self.locals.iter().any(|name| name == "*" || name == first) {
             return;
         }

@@ -58,6 +58,7 @@ fn values_print_as_a_person_would_write_them() {
         ("{{#if body.zero}}yes{{else}}no{{/if}}", "no"),
         ("{{#each body.items}}{{this.x}}{{x}}{{@index}};{{/each}}", "110;1;"),
         ("{{#each body.list as |l|}}{{l}}{{/each}}", "a2"),
+        ("{{#each body.items}}{{@root.body.n}}{{/each}}", "33"),
         ("{{#if body.nope}}a{{else if body.name}}b{{/if}}", "b"),
         ("a\n{{#if body.nope}}\nBranch: {{body.nope}}\n{{/if}}\nb", "a\nb"),
     ] {
@@ -127,7 +128,8 @@ fn mistakes_are_found_at_load() {
         ("{{> partial}}", "1:1 partials and decorators are not supported: \"partial\": write the text out"),
         ("{{upper (nope body.x)}}", "1:1 unknown helper \"nope\": known are: "),
         ("{{#if body.x}}a", "1:16 invalid template syntax"),
-        ("{{body.x", "1:1 invalid template syntax: a `{{` is not closed by `}}`"),
+        ("{{body.x", "1:1 invalid template syntax: this `{{` is not closed by `}}`"),
+        ("{{#each body.list}}{{body.name}}{{/each}}", "1:20 \"body.name\" means a field of the current value inside this block: write \"@root.body.name\" for the webhook's"),
         ("{{#if body.x}}{{/unless}}", "helper \"if\" was opened, but \"unless\" is closing: close each block with the name that opened it"),
         ("{{#if body.x}}{{nam}}{{/if}}", "1:15 unknown name \"nam\""),
     ] {

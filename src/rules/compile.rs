@@ -1,0 +1,188 @@
+//! From a folder of YAML files to a [`RuleSet`]: everything checked, every mistake collected.
+
+mod condition;
+mod folder;
+mod publish;
+mod selector;
+mod server;
+mod source;
+mod template;
+mod verify;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use self::source::{Compiled, Surroundings, compile_source};
+use super::decode::{At, Decode, Entries};
+use super::external::{Environment, resolve};
+use super::node::{Key, Node};
+use super::raw::Document;
+use super::set::{Off, RuleSet};
+use super::table::{Table, Tables};
+use super::target::Targets;
+use super::template::Engine;
+use crate::problem::{Problem, Problems, SourceFile};
+
+/// Compiles every rules file below `folder`. On failure, all mistakes of all files in reading order.
+pub fn compile_folder(folder: &Path, environment: &dyn Environment) -> Result<RuleSet, Vec<Problem>> {
+    let mut problems = Problems::default();
+    let files = folder::read(folder, &mut problems);
+    let set = compile_files(&files, environment, &mut problems);
+    match set {
+        Some(set) if problems.is_empty() => Ok(set),
+        _ => Err(problems.into_sorted()),
+    }
+}
+
+/// Compiles one text as if it were a rules folder of its own, called `path` in messages.
+pub fn compile_text(path: &str, text: &str, environment: &dyn Environment) -> Result<RuleSet, Vec<Problem>> {
+    let mut problems = Problems::default();
+    let file = Arc::new(SourceFile { path: path.to_owned(), text: text.to_owned() });
+    let set = compile_files(&[file], environment, &mut problems);
+    match set {
+        Some(set) if problems.is_empty() => Ok(set),
+        _ => Err(problems.into_sorted()),
+    }
+}
+
+fn compile_files(
+    files: &[Arc<SourceFile>],
+    environment: &dyn Environment,
+    problems: &mut Problems,
+) -> Option<RuleSet> {
+    let documents: Vec<Document> =
+        files.iter().filter_map(|file| read_document(file, environment, problems)).collect();
+    let tables = compile_tables(&documents, problems);
+    let targets = compile_targets(&documents, environment, problems);
+    let servers: Vec<&str> = documents
+        .iter()
+        .flat_map(|document| document.servers.0.iter().map(|(key, _)| key.name.as_str()))
+        .chain(targets.keys().map(String::as_str))
+        .collect();
+    let mut around = Surroundings { tables: &tables, servers: &servers, queries: Vec::new() };
+    let sources = entries(&documents, |document| &document.sources, "source", problems);
+    let compiled: Vec<(&Key, Compiled)> = sources
+        .into_iter()
+        .filter_map(|(key, raw)| Some((key, compile_source(key, raw, &mut around, problems)?)))
+        .collect();
+    let queries = around.queries;
+    let router = route(&documents, &compiled, problems)?;
+    let (on, off): (Vec<_>, Vec<_>) = compiled.into_iter().map(|(_, c)| c).partition(|c| c.waits_for.is_empty());
+    let off = off.into_iter().map(|c| Off { waits_for: c.waits_for, source: c.source }).collect();
+    let sources = on.into_iter().map(|c| c.source).collect();
+    Some(RuleSet::new(sources, off, router, Arc::new(targets), Engine::new(tables, queries)))
+}
+
+fn read_document(
+    file: &Arc<SourceFile>,
+    environment: &dyn Environment,
+    problems: &mut Problems,
+) -> Option<Document> {
+    let mut node = Node::parse(file).map_err(|problem| problems.push(problem)).ok()?;
+    resolve(&mut node, environment, problems);
+    Document::decode(&node, problems)
+}
+
+/// The entries of all files, each name once.
+fn entries<'d, T>(
+    documents: &'d [Document],
+    section: impl Fn(&'d Document) -> &'d Entries<T>,
+    what: &str,
+    problems: &mut Problems,
+) -> Vec<(&'d Key, &'d T)> {
+    let mut seen: HashMap<&str, &Key> = HashMap::new();
+    let mut all = Vec::new();
+    for (key, value) in documents.iter().flat_map(|document| section(document).0.iter()) {
+        if let Some(first) = seen.insert(&key.name, key) {
+            let message = format!("{what} {:?} is defined twice", key.name);
+            problems.push(Problem::at(&key.place, message).help(format!("the first is at {}", first.place)));
+        } else {
+            all.push((key, value));
+        }
+    }
+    all
+}
+
+fn compile_tables(documents: &[Document], problems: &mut Problems) -> Tables {
+    entries(documents, |document| &document.tables, "table", problems)
+        .into_iter()
+        .map(|(key, rows)| (key.name.clone(), compile_table(rows, problems)))
+        .collect()
+}
+
+fn compile_table(rows: &Entries<At<String>>, problems: &mut Problems) -> Table {
+    let mut table = Table::default();
+    for (key, value) in &rows.0 {
+        if !key.name.contains(['*', '?', '[', '{']) {
+            table.exact.insert(key.name.clone(), value.value.clone());
+            continue;
+        }
+        match condition::parse_glob(&key.name) {
+            Ok(glob) => table.globs.push((glob, value.value.clone())),
+            Err(error) => problems.push(condition::invalid_glob(&key.name, &error, &key.place)),
+        }
+    }
+    table
+}
+
+fn compile_targets(documents: &[Document], environment: &dyn Environment, problems: &mut Problems) -> Targets {
+    let servers = entries(documents, |document| &document.servers, "server", problems);
+    let defined = servers.iter().any(|(key, _)| key.name == server::DEFAULT);
+    let mut targets: Targets = servers
+        .into_iter()
+        .filter_map(|(key, raw)| server::compile_server(&key.name, raw, problems))
+        .map(|target| (target.name.clone(), Arc::new(target)))
+        .collect();
+    if !defined && let Some(target) = server::server_of(environment, problems) {
+        targets.insert(target.name.clone(), Arc::new(target));
+    }
+    targets
+}
+
+/// Finds sources by path. Also sources that are off take part, so that turning one on is no surprise.
+fn route(
+    documents: &[Document],
+    compiled: &[(&Key, Compiled)],
+    problems: &mut Problems,
+) -> Option<matchit::Router<usize>> {
+    let mut router = matchit::Router::new();
+    let mut everything = matchit::Router::new();
+    let mut index = 0;
+    for (key, entry) in compiled {
+        let source = &entry.source;
+        if let Err(error) = everything.insert(source.path.clone(), key.name.clone()) {
+            problems.push(path_conflict(documents, key, source, &error, &everything));
+        }
+        if entry.waits_for.is_empty() {
+            router.insert(source.path.clone(), index).ok()?;
+            index += 1;
+        }
+    }
+    Some(router)
+}
+
+fn path_conflict(
+    documents: &[Document],
+    key: &Key,
+    source: &super::source::Source,
+    error: &matchit::InsertError,
+    everything: &matchit::Router<String>,
+) -> Problem {
+    let place = documents
+        .iter()
+        .flat_map(|document| &document.sources.0)
+        .find(|(other, _)| other == key)
+        .map_or(&key.place, |(_, raw)| &raw.value.path.place);
+    let message = match error {
+        matchit::InsertError::Conflict { .. } => {
+            let sample = source.path.replace(['{', '}'], "");
+            match everything.at(&sample) {
+                Ok(other) => format!("source {:?} already has the path {:?}", other.value, source.path),
+                Err(_) => format!("another source already has the path {:?}", source.path),
+            }
+        }
+        other => format!("invalid path {:?}: {other}", source.path),
+    };
+    Problem::at(place, message).help("give each source a path of its own")
+}

@@ -1,0 +1,79 @@
+//! All rules in force at one time.
+
+use std::sync::Arc;
+
+use super::source::Source;
+use super::target::Targets;
+use super::template::Engine;
+
+/// A complete, valid set of rules. Immutable: a reload makes a new one.
+#[derive(Debug)]
+pub struct RuleSet {
+    sources: Vec<Source>,
+    off: Vec<Off>,
+    router: matchit::Router<usize>,
+    targets: Arc<Targets>,
+    engine: Engine,
+}
+
+/// A source that is off.
+#[derive(Debug)]
+pub struct Off {
+    /// The source, compiled like any other.
+    pub source: Source,
+    /// The unset environment variables that would turn it on.
+    pub waits_for: Vec<String>,
+}
+
+/// A source found by a path, and what its named segments hold, still percent-encoded.
+#[derive(Debug)]
+pub struct Routed<'a> {
+    /// The source.
+    pub source: &'a Source,
+    /// The named segments in order.
+    pub path: Vec<(String, String)>,
+}
+
+impl RuleSet {
+    pub(super) fn new(
+        sources: Vec<Source>,
+        off: Vec<Off>,
+        router: matchit::Router<usize>,
+        targets: Arc<Targets>,
+        engine: Engine,
+    ) -> Self {
+        Self { sources, off, router, targets, engine }
+    }
+
+    /// The source that has `path`.
+    pub fn route(&self, path: &str) -> Option<Routed<'_>> {
+        let found = self.router.at(path).ok()?;
+        let path = found.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Some(Routed { source: self.sources.get(*found.value)?, path })
+    }
+
+    /// The sources that are on.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// The sources that are off.
+    pub fn off(&self) -> &[Off] {
+        &self.off
+    }
+
+    /// The servers; none at all means that notifications are printed.
+    pub fn targets(&self) -> &Arc<Targets> {
+        &self.targets
+    }
+
+    /// Renders this set's templates.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// How many rules the sources that are on have together.
+    pub fn rule_count(&self) -> usize {
+        self.sources.iter().map(|source| source.rules.len()).sum()
+    }
+}
