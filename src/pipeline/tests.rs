@@ -223,7 +223,7 @@ rules:
     let (_, trace) = decide_with(rules, json!({"a": 2, "b": "y"}));
     let rule = &trace.items[0].rules[0];
     assert!(rule.matched);
-    assert_eq!(rule.place, "t.yaml:8");
+    assert_eq!(rule.place, "t.yaml:7");
     let lines: Vec<(String, usize, bool)> =
         rule.findings.iter().map(|f| (format!("{} {:?}", f.condition, f.found), f.depth, f.held)).collect();
     assert_eq!(
