@@ -2,10 +2,12 @@
 //! and signatures are computed over the raw bytes as they came: parsing first would verify something else.
 
 mod hmac;
+mod prove;
 mod scheme;
 mod secrets;
 
 pub use self::hmac::{Algorithm, Encoding, Hmac};
+pub use self::prove::Proof;
 pub use self::scheme::{Scheme, scheme, scheme_names};
 pub use self::secrets::{EmptySecret, Secrets};
 

@@ -1,1 +1,70 @@
-//! cli
+//! The command line: what a person types, wired to what does it.
+
+mod card;
+mod check;
+mod demo;
+mod explain;
+mod healthcheck;
+mod serve;
+mod trace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::settings::Settings;
+
+/// Turns webhooks into ntfy notifications by rules kept in git.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, after_help = "Without a command, `serve` runs.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Take webhooks and deliver notifications
+    Serve(Box<Settings>),
+    /// Show what the shipped rules make of the shipped samples: posts them to a gateway of its own
+    Demo(demo::Arguments),
+    /// Look for mistakes in the rules
+    Check {
+        /// The folder of rules
+        #[arg(value_name = "DIR", env = "HOOKBELL_RULES", default_value = "rules")]
+        rules: PathBuf,
+    },
+    /// Show what the rules make of one webhook, and why; sends nothing
+    Explain(explain::Arguments),
+    /// Ask a running gateway whether it is ready: for images without a shell
+    Healthcheck(healthcheck::Arguments),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        None => serve::run(&cli.settings),
+        Some(Command::Serve(settings)) => serve::run(&settings),
+        Some(Command::Demo(arguments)) => demo::run(&arguments),
+        Some(Command::Check { rules }) => check::run(&rules),
+        Some(Command::Explain(arguments)) => explain::run(&arguments),
+        Some(Command::Healthcheck(arguments)) => healthcheck::run(&arguments),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Cli::command(), "hookbell", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,1 +1,7 @@
-fn main(){}
+//! The `hookbell` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hookbell::cli::run()
+}

@@ -4,6 +4,7 @@ pub mod compile;
 pub mod condition;
 mod decode;
 pub mod external;
+pub mod live;
 pub mod matcher;
 mod node;
 mod raw;

@@ -59,6 +59,14 @@ impl Hmac {
     }
 }
 
+impl Hmac {
+    /// The header's value for `raw`, by the first secret.
+    pub(super) fn sign(&self, raw: &[u8]) -> String {
+        let key = self.secrets.first().as_bytes();
+        format!("{}{}", self.prefix, self.encoding.encode(&self.algorithm.sign(key, raw)))
+    }
+}
+
 impl Algorithm {
     /// Reads `sha1`, `sha256` or `sha512`.
     pub fn parse(text: &str) -> Option<Self> {
@@ -70,6 +78,14 @@ impl Algorithm {
         }
     }
 
+    fn sign(self, key: &[u8], message: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Sha1 => sign::<hmac::Hmac<Sha1>>(key, message),
+            Self::Sha256 => sign::<hmac::Hmac<Sha256>>(key, message),
+            Self::Sha512 => sign::<hmac::Hmac<Sha512>>(key, message),
+        }
+    }
+
     fn verify(self, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
         match self {
             Self::Sha1 => verify::<hmac::Hmac<Sha1>>(key, message, signature),
@@ -77,6 +93,12 @@ impl Algorithm {
             Self::Sha512 => verify::<hmac::Hmac<Sha512>>(key, message, signature),
         }
     }
+}
+
+fn sign<M: Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
+    <M as KeyInit>::new_from_slice(key)
+        .map(|mac| mac.chain_update(message).finalize().into_bytes().to_vec())
+        .unwrap_or_default()
 }
 
 /// In constant time, by the library.
@@ -93,6 +115,13 @@ impl Encoding {
             "hex" => Some(Self::Hex),
             "base64" => Some(Self::Base64),
             _ => None,
+        }
+    }
+
+    fn encode(self, bytes: &[u8]) -> String {
+        match self {
+            Self::Hex => HEXLOWER_PERMISSIVE.encode(bytes),
+            Self::Base64 => BASE64.encode(bytes),
         }
     }
 

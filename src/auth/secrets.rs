@@ -37,6 +37,10 @@ impl Secrets {
         if bool::from(any) { Ok(()) } else { Err(Refusal::Wrong(what())) }
     }
 
+    pub(super) fn first(&self) -> &str {
+        self.0.first().map_or("", Secret::expose)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Secret> {
         self.0.iter()
     }

@@ -141,3 +141,20 @@ fn an_empty_secret_is_refused_and_none_is_shown() {
     let shown = format!("{:?}", Verifier::Bearer(secrets(&["hunter2"])));
     assert!(!shown.contains("hunter2"), "{shown}");
 }
+
+#[test]
+fn what_a_verifier_proves_it_also_believes() {
+    let secret = || secrets(&["s3cret:x"]);
+    for verifier in [
+        Verifier::Hmac(scheme("github").expect("a preset").with(secret())),
+        Verifier::HeaderToken { header: "x-token".to_owned(), secrets: secret() },
+        Verifier::QueryToken { parameter: "token".to_owned(), secrets: secret() },
+        Verifier::Basic(secret()),
+        Verifier::Bearer(secret()),
+        Verifier::PathSecret { segment: "secret".to_owned(), secrets: secret() },
+    ] {
+        let proof = verifier.prove(b"body");
+        let claim = Claim { headers: &proof.headers, query: &proof.query, path: &proof.path, raw: b"body" };
+        assert_eq!(verifier.verify(&claim), Ok(()), "{verifier:?}");
+    }
+}

@@ -34,3 +34,18 @@ pub struct Facts<'a> {
 pub(crate) fn values_of<'a>(entries: &'a [(String, String)], name: &str) -> impl Iterator<Item = &'a str> {
     entries.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
 }
+
+impl Request {
+    /// The parameters of a query string, decoded.
+    pub fn parse_query(query: &str) -> Vec<(String, String)> {
+        form_urlencoded::parse(query.as_bytes())
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect()
+    }
+
+    /// The named segments of a path, decoded.
+    pub fn decode_path(path: Vec<(String, String)>) -> Vec<(String, String)> {
+        let decode = |value: String| percent_encoding::percent_decode_str(&value).decode_utf8_lossy().into_owned();
+        path.into_iter().map(|(name, value)| (name, decode(value))).collect()
+    }
+}

@@ -1,0 +1,127 @@
+//! `hookbell explain`: what the rules make of one webhook, and why. Sends nothing.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::{check, trace};
+use crate::outbox::unix_ms;
+use crate::payload;
+use crate::pipeline::{Trace, decide};
+use crate::problem::suggestion;
+use crate::rules::compile::compile_folder;
+use crate::rules::external::ProcessEnvironment;
+use crate::rules::request::Request;
+use crate::rules::set::RuleSet;
+use crate::rules::source::Source;
+
+/// The largest body that is read, in bytes.
+const LIMIT: usize = 64 * 1024 * 1024;
+
+/// Flags of `explain`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hookbell explain --source github -H 'X-GitHub-Event: push' push.json")]
+pub(super) struct Arguments {
+    /// The source, by name
+    #[arg(long, value_name = "NAME", required_unless_present = "path")]
+    source: Option<String>,
+    /// The source, by the path a sender would use, with its query
+    #[arg(long, value_name = "PATH", conflicts_with = "source")]
+    path: Option<String>,
+    /// A header, as `Name: value`; may be given several times
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    headers: Vec<String>,
+    /// A file of headers, one `Name: value` a line
+    #[arg(long, value_name = "FILE")]
+    headers_file: Option<PathBuf>,
+    /// The method
+    #[arg(long, value_name = "METHOD", default_value = "POST")]
+    method: String,
+    /// The folder of rules
+    #[arg(long, value_name = "DIR", env = "HOOKBELL_RULES", default_value = "rules")]
+    rules: PathBuf,
+    /// The body: a file, or - for standard input
+    #[arg(value_name = "BODY_FILE")]
+    body: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let set = match compile_folder(&arguments.rules, &ProcessEnvironment) {
+        Ok(set) => set,
+        Err(problems) => {
+            eprint!("{}", check::report(&problems));
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let (source, path) = find_source(&set, arguments)?;
+    let raw = read_body(&arguments.body)?;
+    let headers = headers(arguments)?;
+    let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    let body = payload::unpack(&raw, header("content-encoding"), LIMIT)?;
+    let query = arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
+    let mut request = Request {
+        method: arguments.method.to_ascii_uppercase(),
+        query: Request::parse_query(query),
+        path: Request::decode_path(path),
+        body: payload::decode(&body, header("content-type"))?,
+        received_at: unix_ms(),
+        headers,
+    };
+    source.hide_secrets(&mut request);
+    let mut story = Trace::default();
+    let decision = decide(&set, source, request, &body, Some(&mut story));
+    println!("source \"{}\" ({})", source.name, source.path);
+    print!("{}", trace::render(&story, &decision));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Also a source that is off: what it would do can be seen before it is on.
+fn find_source<'a>(set: &'a RuleSet, arguments: &Arguments) -> Result<(&'a Source, Vec<(String, String)>)> {
+    if let Some(path) = &arguments.path {
+        let path = path.split('?').next().unwrap_or_default();
+        let Some(routed) = set.route(path) else {
+            bail!("no source that is on has the path {path:?}; name one with --source instead");
+        };
+        return Ok((routed.source, routed.path));
+    }
+    let name = arguments.source.as_deref().unwrap_or_default();
+    let all: Vec<&Source> = set.sources().iter().chain(set.off().iter().map(|off| &off.source)).collect();
+    match all.iter().find(|source| source.name == name) {
+        Some(source) => Ok((source, Vec::new())),
+        None => bail!("unknown source {name:?}; {}", suggestion(name, all.iter().map(|source| source.name.as_str()))),
+    }
+}
+
+fn read_body(path: &Path) -> Result<Vec<u8>> {
+    if path == Path::new("-") {
+        let mut body = Vec::new();
+        std::io::stdin().read_to_end(&mut body).context("cannot read the body from standard input")?;
+        return Ok(body);
+    }
+    std::fs::read(path).with_context(|| format!("cannot read the body from {:?}", path.display().to_string()))
+}
+
+fn headers(arguments: &Arguments) -> Result<Vec<(String, String)>> {
+    let file = match &arguments.headers_file {
+        Some(path) => std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read headers from {:?}", path.display().to_string()))?,
+        None => String::new(),
+    };
+    file.lines()
+        .filter(|line| !line.trim().is_empty())
+        .chain(arguments.headers.iter().map(String::as_str))
+        .map(parse_header)
+        .collect()
+}
+
+pub(super) fn parse_header(line: &str) -> Result<(String, String)> {
+    match line.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+        }
+        _ => bail!("invalid header {line:?}; write it like 'X-GitHub-Event: push'"),
+    }
+}

@@ -1,0 +1,169 @@
+//! `hookbell serve`: everything wired together, from start to stop.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use anyhow::{Context, Result};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{card, check};
+use crate::delivery::{self, Delivery, Observer};
+use crate::logging;
+use crate::metrics::Metrics;
+use crate::ntfy::system_roots;
+use crate::outbox::retry::Backoff;
+use crate::outbox::{self, Outbox, StoreThread};
+use crate::reload::{Reload, Reloader, log_sources_off};
+use crate::rules::compile::compile_folder;
+use crate::rules::external::{Environment, ProcessEnvironment};
+use crate::rules::live::Live;
+use crate::server::{Admin, Gateway, bind_admin, bind_webhooks};
+use crate::settings::Settings;
+
+/// The first wait after a failed attempt, and the longest.
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
+    logging::init(settings.log_format.into());
+    let live = match compile_folder(&settings.rules, &ProcessEnvironment) {
+        Ok(set) => Arc::new(Live::new(set)),
+        Err(problems) => {
+            eprint!("{}", check::report(&problems));
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    actix_web::rt::System::new().block_on(async {
+        let gateway = Running::start(settings, live, Arc::new(ProcessEnvironment), None)?;
+        gateway.until_told_to_stop().await?;
+        gateway.stop().await;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// A running gateway.
+pub(super) struct Running {
+    webhooks: ServerHandle,
+    admin: ServerHandle,
+    /// Where webhooks are taken.
+    pub(super) address: std::net::SocketAddr,
+    reload: Reload,
+    delivery: Delivery,
+    outbox: Outbox,
+    store: StoreThread,
+    grace: Duration,
+}
+
+impl Running {
+    /// Everything that can fail is done before anything is live.
+    pub(super) fn start(
+        settings: &Settings,
+        live: Arc<Live>,
+        environment: Arc<dyn Environment + Send + Sync>,
+        observer: Option<Observer>,
+    ) -> Result<Self> {
+        let metrics = Arc::new(Metrics::new());
+        metrics.start_time.set(outbox::unix_ms() as f64 / 1000.0);
+        let options = outbox::Options { keep: settings.keep, ..outbox::Options::default() };
+        let (outbox, store) = Outbox::open(&settings.data, &options)?;
+        // More descriptors than the soft limit gives; the connections are bounded by what it then is.
+        let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024);
+        let gateway = Arc::new(Gateway {
+            live: live.clone(),
+            outbox: outbox.clone(),
+            metrics: metrics.clone(),
+            limits: settings.limits(files),
+        });
+        let (webhooks, addresses) = bind_webhooks(gateway.clone(), &settings.listen, settings.workers())
+            .with_context(|| format!("cannot listen for webhooks on {}", list(&settings.listen)))?;
+        let reloader =
+            Reloader { folder: settings.rules.clone(), environment, live: live.clone(), metrics: metrics.clone() };
+        let reload = reloader.start(settings.watch.into()).with_context(|| {
+            format!("cannot watch the rules folder {:?}; try --watch poll", settings.rules.display().to_string())
+        })?;
+        let (admin, admin_addresses) = bind_admin(Admin { gateway, reload: reload.clone() }, settings.admin)
+            .with_context(|| format!("cannot listen for operators on {}", settings.admin))?;
+        let delivery = Delivery::start(outbox.clone(), live.targets(), metrics, delivery_options(observer)?);
+        announce(&live, &addresses, &admin_addresses);
+        let (webhooks_handle, admin_handle) = (webhooks.handle(), admin.handle());
+        actix_web::rt::spawn(webhooks);
+        actix_web::rt::spawn(admin);
+        Ok(Self {
+            webhooks: webhooks_handle,
+            admin: admin_handle,
+            address: addresses.first().copied().context("no address to listen on")?,
+            reload,
+            delivery,
+            outbox,
+            store,
+            grace: settings.grace,
+        })
+    }
+
+    /// Serves until SIGTERM or SIGINT; SIGHUP reloads. Handlers of our own also work as PID 1, where the
+    /// kernel ignores signals without one.
+    async fn until_told_to_stop(&self) -> Result<()> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+        let mut hangup: Signal = listen(SignalKind::hangup())?;
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                _ = hangup.recv() => {
+                    let reload = self.reload.clone();
+                    actix_web::rt::spawn(async move { reload.now().await });
+                }
+            }
+        }
+        tracing::info!("stopping: no new webhooks, finishing what is in flight");
+        Ok(())
+    }
+
+    /// Stops taking webhooks, finishes requests, then deliveries; the rest stays in the store.
+    pub(super) async fn stop(self) {
+        self.webhooks.stop(true).await;
+        self.delivery.stop(self.grace).await;
+        self.admin.stop(false).await;
+        let waiting = self.outbox.depth().await.map_or(0, |depth| depth.waiting);
+        drop(self.outbox);
+        self.store.close().await;
+        tracing::info!(waiting, "stopped");
+    }
+}
+
+fn delivery_options(observer: Option<Observer>) -> Result<delivery::Options> {
+    Ok(delivery::Options {
+        backoff: Backoff::new(BACKOFF.0, BACKOFF.1)?,
+        roots: system_roots(),
+        terminal: Arc::new(|payload| {
+            let notification = serde_json::from_str(payload).unwrap_or_default();
+            anstream::println!("{}", card::draw(&notification));
+        }),
+        observer,
+    })
+}
+
+fn announce(live: &Live, webhooks: &[std::net::SocketAddr], admin: &[std::net::SocketAddr]) {
+    let set = live.current();
+    log_sources_off(&set);
+    for source in set.sources().iter().filter(|source| source.verifier.is_none()) {
+        tracing::warn!(source = source.name, "source believes everybody: add `verify:` to it");
+    }
+    if set.targets().is_empty() {
+        tracing::warn!("no ntfy server: notifications are printed here; set NTFY_URL to send them");
+    }
+    tracing::info!(
+        webhooks = list(webhooks),
+        admin = list(admin),
+        sources = set.sources().len(),
+        rules = set.rule_count(),
+        "hookbell {} is ready",
+        env!("CARGO_PKG_VERSION")
+    );
+}
+
+fn list(addresses: &[std::net::SocketAddr]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

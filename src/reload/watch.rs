@@ -1,0 +1,115 @@
+//! When the rules folder has changed.
+//!
+//! The folder is watched, not its files: editors save by renaming, Kubernetes swaps a symlink, a bind mount can change
+//! its inode. What an event is worth is decided by a fingerprint, since reading the files makes events too.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode};
+use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
+use tokio::sync::mpsc;
+
+/// Several events of one save count as one.
+const DEBOUNCE: Duration = Duration::from_millis(100);
+/// How often `poll` looks.
+const POLL: Duration = Duration::from_secs(1);
+
+/// How changes are noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Watch {
+    /// The operating system tells.
+    #[default]
+    Notify,
+    /// The folder is looked at every second: for network file systems and some container mounts.
+    Poll,
+    /// Only on SIGHUP and `POST /-/reload`.
+    Off,
+}
+
+/// A stream of changes.
+pub(super) struct Changes {
+    folder: PathBuf,
+    seen: u64,
+    source: Source,
+}
+
+enum Source {
+    Events { _debouncer: Debouncer<RecommendedWatcher>, events: mpsc::UnboundedReceiver<()> },
+    Poll,
+    Off,
+}
+
+impl Changes {
+    pub(super) fn start(folder: &Path, watch: Watch) -> notify::Result<Self> {
+        let source = match watch {
+            Watch::Notify => events_of(folder)?,
+            Watch::Poll => Source::Poll,
+            Watch::Off => Source::Off,
+        };
+        Ok(Self { folder: folder.to_owned(), seen: fingerprint(folder), source })
+    }
+
+    /// Takes the folder as it is now for what is known.
+    pub(super) fn remember(&mut self) {
+        self.seen = fingerprint(&self.folder);
+    }
+
+    /// Resolves once the folder differs from what is known.
+    pub(super) async fn next(&mut self) {
+        loop {
+            match &mut self.source {
+                Source::Events { events, .. } => {
+                    if events.recv().await.is_none() {
+                        std::future::pending::<()>().await;
+                    }
+                }
+                Source::Poll => tokio::time::sleep(POLL).await,
+                Source::Off => std::future::pending().await,
+            }
+            let now = fingerprint(&self.folder);
+            if now != self.seen {
+                self.seen = now;
+                return;
+            }
+        }
+    }
+}
+
+fn events_of(folder: &Path) -> notify::Result<Source> {
+    let (sender, events) = mpsc::unbounded_channel();
+    let mut debouncer = new_debouncer(DEBOUNCE, move |_: DebounceEventResult| {
+        let _ = sender.send(());
+    })?;
+    debouncer.watcher().watch(folder, RecursiveMode::Recursive)?;
+    Ok(Source::Events { _debouncer: debouncer, events })
+}
+
+/// Changes whenever a rules file appears, goes, or is written, whatever way. Links count by what they lead to.
+fn fingerprint(folder: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    add(folder, &mut hasher);
+    hasher.finish()
+}
+
+fn add(folder: &Path, hasher: &mut DefaultHasher) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    for path in paths {
+        let Ok(metadata) = fs::metadata(&path) else { continue };
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')) {
+            continue;
+        }
+        path.hash(hasher);
+        if metadata.is_dir() {
+            add(&path, hasher);
+        } else {
+            (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(hasher);
+        }
+    }
+}
