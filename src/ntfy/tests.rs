@@ -1,9 +1,13 @@
 //! Publishing over real sockets.
 
 use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::RootCertStore;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::testing::{Act, Server, answer};
 use super::{Answer, Publisher};
@@ -169,10 +173,42 @@ async fn something_that_does_not_speak_http_is_tried_later() {
 }
 
 #[actix_web::test]
-async fn an_https_server_without_trusted_roots_fails_with_the_reason() {
-    // The server closes when it sees a TLS greeting, which is no HTTP request.
-    let server = Server::start(|_, _| Act::Close).await;
-    let url = format!("https://localhost:{}/", server.address.port());
-    let target = Target { url, timeout: Duration::from_secs(2), ..server.target() };
-    assert!(matches!(publisher().publish(&target, "{}").await, Answer::Retry { .. }));
+async fn an_https_server_is_reached_through_a_trusted_root_only() {
+    let port = serve_tls_once_each(2);
+    let any = Server::start(|_, _| stored()).await.target();
+    let target = Target { url: format!("https://localhost:{port}/"), ..any };
+    let refused = publisher().publish(&target, "{}").await;
+    assert_eq!(refused, retry("cannot connect: invalid peer certificate: UnknownIssuer"));
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(CERTIFICATE)).unwrap();
+    assert_eq!(Publisher::new(roots).publish(&target, "{}").await, delivered());
+}
+
+/// A self-signed certificate of `localhost`, valid for a century.
+const CERTIFICATE: &[u8] = include_bytes!("testing/localhost.crt.der");
+const KEY: &[u8] = include_bytes!("testing/localhost.key.der");
+
+/// Serves one request on each of `connections` connections, on a thread of its own.
+fn serve_tls_once_each(connections: usize) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![CertificateDer::from(CERTIFICATE)], PrivatePkcs8KeyDer::from(KEY).into())
+        .unwrap();
+    let config = Arc::new(config);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(connections) {
+            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = StreamOwned::new(connection, stream.unwrap());
+            // The client that trusts nothing ends the handshake here.
+            if stream.read(&mut [0; 4096]).is_ok() {
+                stream.write_all(answer("200 OK", "Connection: close\r\n", STORED).as_bytes()).unwrap();
+            }
+        }
+    });
+    port
 }
