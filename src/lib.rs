@@ -3,23 +3,23 @@
 //! The modules in reading order; imports point to earlier ones only, and a test holds them to it.
 #![deny(missing_docs)]
 
-pub mod secret;
-pub mod problem;
-pub mod notification;
-pub mod metrics;
 pub mod logging;
+pub mod metrics;
+pub mod notification;
+pub mod problem;
+pub mod secret;
 
-pub mod payload;
 pub mod auth;
+pub mod payload;
 pub mod rules;
 
-pub mod pipeline;
-pub mod outbox;
 pub mod ntfy;
+pub mod outbox;
+pub mod pipeline;
 
 pub mod delivery;
 pub mod reload;
 pub mod server;
 
-pub mod settings;
 pub mod cli;
+pub mod settings;

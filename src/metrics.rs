@@ -155,17 +155,8 @@ impl Metrics {
         r.register("rules_stale", "1 while the rules on disk hold a mistake", self.rules_stale.clone());
         r.register("reloads", "Reloads by result", self.reloads.clone());
         r.register("connections", "Connections held open by senders", self.connections.clone());
-        r.register(
-            "deliveries_in_flight",
-            "Delivery attempts under way",
-            self.deliveries_in_flight.clone(),
-        );
-        r.register_with_unit(
-            "start_time",
-            "Unix time of the start",
-            Unit::Seconds,
-            self.start_time.clone(),
-        );
+        r.register("deliveries_in_flight", "Delivery attempts under way", self.deliveries_in_flight.clone());
+        r.register_with_unit("start_time", "Unix time of the start", Unit::Seconds, self.start_time.clone());
     }
 
     /// The OpenMetrics text of every family.

@@ -1,0 +1,69 @@
+//! The shape of the database file, and how each version becomes the next.
+
+use rusqlite::Connection;
+
+/// `HOOK` in ASCII: tells our files from anyone else's SQLite database.
+pub(super) const APPLICATION_ID: i32 = 0x484F_4F4B;
+
+/// Step `n` makes version `n + 1`. Released steps are never edited; a change is a new step.
+const STEPS: &[&str] = &["
+    CREATE TABLE notification (
+        seq         INTEGER PRIMARY KEY,        -- order of arrival
+        state       INTEGER NOT NULL DEFAULT 0, -- 0 waiting, 1 delivered, 2 dead
+        due_at      INTEGER NOT NULL,           -- Unix ms
+        received_at INTEGER NOT NULL,           -- Unix ms
+        settled_at  INTEGER,                    -- Unix ms, once delivered or dead
+        attempts    INTEGER NOT NULL DEFAULT 0,
+        id          BLOB NOT NULL UNIQUE,
+        webhook     BLOB NOT NULL,
+        source      TEXT NOT NULL,
+        server      TEXT NOT NULL,
+        topic       TEXT NOT NULL,
+        rule        TEXT NOT NULL,
+        reason      TEXT,                       -- of the latest failed attempt
+        receipt     TEXT,
+        payload     TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX notification_due ON notification (server, due_at) WHERE state = 0;
+    CREATE INDEX notification_age ON notification (received_at) WHERE state = 0;
+    CREATE INDEX notification_settled ON notification (state, settled_at) WHERE state <> 0;
+    CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER NOT NULL) STRICT;
+"];
+
+/// The version this program writes.
+pub(super) const VERSION: usize = STEPS.len();
+
+/// What a database file says about itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Nothing is in it yet.
+    New,
+    /// Ours, of the version held.
+    Ours(usize),
+    /// Somebody else's.
+    Foreign,
+}
+
+/// Reads where the file comes from.
+pub(super) fn origin(db: &Connection) -> rusqlite::Result<Origin> {
+    let application: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let objects: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(match (application, usize::try_from(version)) {
+        (APPLICATION_ID, Ok(version)) => Origin::Ours(version),
+        (0, Ok(0)) if objects == 0 => Origin::New,
+        _ => Origin::Foreign,
+    })
+}
+
+/// Brings a file from version `from` to [`VERSION`]: wholly, or not at all.
+pub(super) fn migrate(db: &mut Connection, from: usize) -> rusqlite::Result<()> {
+    if from == VERSION {
+        return Ok(());
+    }
+    let change = db.transaction()?;
+    STEPS.iter().skip(from).try_for_each(|step| change.execute_batch(step))?;
+    change.pragma_update(None, "application_id", APPLICATION_ID)?;
+    change.pragma_update(None, "user_version", VERSION as i64)?;
+    change.commit()
+}
