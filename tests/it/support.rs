@@ -1,0 +1,7 @@
+//! What the tests share.
+
+pub mod gateway;
+pub mod samples;
+pub mod wait;
+
+pub use gateway::{Answer, Gateway};

@@ -1,0 +1,51 @@
+//! The recorded webhooks beside the shipped rules.
+
+use std::path::{Path, PathBuf};
+
+/// One recorded webhook.
+pub struct Sample {
+    /// Such as `push_branch.json`.
+    pub name: String,
+    /// Byte for byte as recorded.
+    pub body: Vec<u8>,
+    /// Without signatures, which are omitted in the records.
+    pub headers: Vec<(String, String)>,
+}
+
+/// The repository's root.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The shipped rules folder.
+pub fn shipped_rules() -> PathBuf {
+    root().join("rules")
+}
+
+/// All samples of a source, in order.
+pub fn of(source: &str) -> Vec<Sample> {
+    let folder = shipped_rules().join("samples").join(source);
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension != "headers"));
+    paths.sort();
+    paths.iter().map(|path| read(path)).collect()
+}
+
+/// One sample of a source.
+pub fn one(source: &str, name: &str) -> Sample {
+    read(&shipped_rules().join("samples").join(source).join(name))
+}
+
+fn read(path: &Path) -> Sample {
+    let headers = std::fs::read_to_string(path.with_extension("headers")).unwrap_or_default();
+    let parse = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.trim().to_owned(), value.trim().to_owned())).filter(|(_, value)| !value.contains("<omitted>"))
+    };
+    Sample {
+        name: path.file_name().expect("a name").to_string_lossy().into_owned(),
+        body: std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())),
+        headers: headers.lines().filter_map(parse).collect(),
+    }
+}
