@@ -46,9 +46,10 @@ pub fn decide(
     raw: &[u8],
     mut trace: Option<&mut Trace>,
 ) -> Decision {
-    let items = source.split.as_ref().map(|split| {
-        split.select(&request.body).into_iter().cloned().collect::<Vec<Value>>()
-    });
+    let items = source
+        .split
+        .as_ref()
+        .map(|split| split.select(&request.body).into_iter().cloned().collect::<Vec<Value>>());
     let mut run = Run { rules, source, raw, decision: Decision::default() };
     let mut scope = Scope::new(source, request);
     match items {
@@ -108,7 +109,9 @@ impl Run<'_> {
         let engine = self.rules.engine();
         let bound = scope.bind(rule, engine, trace.as_deref_mut());
         for publish in publishes {
-            let rendered = bound.clone().and_then(|()| render::notification(publish, scope, engine, trace.as_deref_mut()));
+            let rendered = bound
+                .clone()
+                .and_then(|()| render::notification(publish, scope, engine, trace.as_deref_mut()));
             let planned = rendered.or_else(|failure| {
                 if let Some(trace) = trace.as_deref_mut() {
                     trace.failures.push(failure.to_string());

@@ -103,8 +103,10 @@ fn write_excerpt(f: &mut fmt::Formatter<'_>, place: &Place, margin: &str) -> fmt
     let before: String = line.chars().take(place.column as usize - 1).collect();
     let under: String = line.chars().skip(place.column as usize - 1).take(place.width as usize).collect();
     // A tab stays a tab, so that the caret lines up whatever width the terminal gives it.
-    let indent: String =
-        before.chars().map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(c.to_string().width()) }).collect();
+    let indent: String = before
+        .chars()
+        .map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(c.to_string().width()) })
+        .collect();
     writeln!(f, "{margin} |")?;
     writeln!(f, "{} | {line}", place.line)?;
     writeln!(f, "{margin} | {indent}{}", "^".repeat(under.width().max(1)))

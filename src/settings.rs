@@ -18,7 +18,13 @@ pub struct Settings {
     #[arg(long, env = "HOOKBELL_RULES", value_name = "DIR", default_value = "rules")]
     pub rules: PathBuf,
     /// Where webhooks are taken; may be given several times
-    #[arg(long, env = "HOOKBELL_LISTEN", value_name = "ADDR", default_value = "0.0.0.0:8085", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "HOOKBELL_LISTEN",
+        value_name = "ADDR",
+        default_value = "0.0.0.0:8085",
+        value_delimiter = ','
+    )]
     pub listen: Vec<SocketAddr>,
     /// Where health, metrics and reload are served
     #[arg(long, env = "HOOKBELL_ADMIN", value_name = "ADDR", default_value = "127.0.0.1:9090")]

@@ -40,7 +40,11 @@ fn summary(set: &RuleSet) -> String {
         set.off().len()
     );
     for off in set.off() {
-        text.push_str(&format!("  {} is off: set {} to turn it on\n", off.source.name, off.waits_for.join(", ")));
+        text.push_str(&format!(
+            "  {} is off: set {} to turn it on\n",
+            off.source.name,
+            off.waits_for.join(", ")
+        ));
     }
     text
 }

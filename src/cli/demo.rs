@@ -48,7 +48,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let samples = sample::find(&arguments.rules, &set, arguments.source.as_deref())?;
     let prints = set.targets().is_empty();
     let data = std::env::temp_dir().join(format!("hookbell-demo-{}", std::process::id()));
-    let result = actix_web::rt::System::new().block_on(show(arguments, environment, set, &samples, &data, prints));
+    let result =
+        actix_web::rt::System::new().block_on(show(arguments, environment, set, &samples, &data, prints));
     let _ = std::fs::remove_dir_all(&data);
     result
 }
@@ -66,7 +67,8 @@ async fn show(
         let _ = sender.send(Arrival::of(event));
     });
     let live = Arc::new(Live::new(set));
-    let gateway = Running::start(&settings(&arguments.rules, data), live.clone(), environment, Some(observer))?;
+    let gateway =
+        Running::start(&settings(&arguments.rules, data), live.clone(), environment, Some(observer))?;
     let way = if prints { "printed here" } else { "sent to NTFY_URL" };
     anstream::println!("A gateway on http://{}; notifications are {way}.\n", gateway.address);
     let client = awc::Client::default();

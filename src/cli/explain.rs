@@ -61,7 +61,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let headers = headers(arguments)?;
     let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let body = payload::unpack(&raw, header("content-encoding"), LIMIT)?;
-    let query = arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
+    let query =
+        arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
     let mut request = Request {
         method: arguments.method.to_ascii_uppercase(),
         query: Request::parse_query(query),
@@ -91,7 +92,10 @@ fn find_source<'a>(set: &'a RuleSet, arguments: &Arguments) -> Result<(&'a Sourc
     let all: Vec<&Source> = set.sources().iter().chain(set.off().iter().map(|off| &off.source)).collect();
     match all.iter().find(|source| source.name == name) {
         Some(source) => Ok((source, Vec::new())),
-        None => bail!("unknown source {name:?}; {}", suggestion(name, all.iter().map(|source| source.name.as_str()))),
+        None => bail!(
+            "unknown source {name:?}; {}",
+            suggestion(name, all.iter().map(|source| source.name.as_str()))
+        ),
     }
 }
 

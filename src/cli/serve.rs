@@ -77,10 +77,17 @@ impl Running {
         });
         let (webhooks, addresses) = bind_webhooks(gateway.clone(), &settings.listen, settings.workers())
             .with_context(|| format!("cannot listen for webhooks on {}", list(&settings.listen)))?;
-        let reloader =
-            Reloader { folder: settings.rules.clone(), environment, live: live.clone(), metrics: metrics.clone() };
+        let reloader = Reloader {
+            folder: settings.rules.clone(),
+            environment,
+            live: live.clone(),
+            metrics: metrics.clone(),
+        };
         let reload = reloader.start(settings.watch.into()).with_context(|| {
-            format!("cannot watch the rules folder {:?}; try --watch poll", settings.rules.display().to_string())
+            format!(
+                "cannot watch the rules folder {:?}; try --watch poll",
+                settings.rules.display().to_string()
+            )
         })?;
         let (admin, admin_addresses) = bind_admin(Admin { gateway, reload: reload.clone() }, settings.admin)
             .with_context(|| format!("cannot listen for operators on {}", settings.admin))?;
@@ -105,7 +112,8 @@ impl Running {
     /// kernel ignores signals without one.
     async fn until_told_to_stop(&self) -> Result<()> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
-        let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+        let (mut terminate, mut interrupt) =
+            (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
         let mut hangup: Signal = listen(SignalKind::hangup())?;
         loop {
             tokio::select! {

@@ -68,7 +68,8 @@ fn compile_files(
         .collect();
     let queries = around.queries;
     let router = route(&documents, &compiled, problems)?;
-    let (on, off): (Vec<_>, Vec<_>) = compiled.into_iter().map(|(_, c)| c).partition(|c| c.waits_for.is_empty());
+    let (on, off): (Vec<_>, Vec<_>) =
+        compiled.into_iter().map(|(_, c)| c).partition(|c| c.waits_for.is_empty());
     let off = off.into_iter().map(|c| Off { waits_for: c.waits_for, source: c.source }).collect();
     let sources = on.into_iter().map(|c| c.source).collect();
     Some(RuleSet::new(sources, off, router, Arc::new(targets), Engine::new(tables, queries)))
@@ -126,7 +127,11 @@ fn compile_table(rows: &Entries<At<String>>, problems: &mut Problems) -> Table {
     table
 }
 
-fn compile_targets(documents: &[Document], environment: &dyn Environment, problems: &mut Problems) -> Targets {
+fn compile_targets(
+    documents: &[Document],
+    environment: &dyn Environment,
+    problems: &mut Problems,
+) -> Targets {
     let servers = entries(documents, |document| &document.servers, "server", problems);
     let defined = servers.iter().any(|(key, _)| key.name == server::DEFAULT);
     let mut targets: Targets = servers

@@ -40,7 +40,9 @@ pub(super) fn resolve(node: &mut Node, environment: &dyn Environment, problems: 
 fn resolve_children(node: &mut Node, environment: &dyn Environment, problems: &mut Problems) {
     match &mut node.value {
         Value::List(items) => items.iter_mut().for_each(|item| resolve(item, environment, problems)),
-        Value::Map(entries) => entries.iter_mut().for_each(|(_, value)| resolve(value, environment, problems)),
+        Value::Map(entries) => {
+            entries.iter_mut().for_each(|(_, value)| resolve(value, environment, problems))
+        }
         _ => {}
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use actix_web::HttpRequest;
 use actix_web::http::header::CONTENT_LENGTH;
 use actix_web::web::{Bytes, BytesMut, Payload};
-use actix_web::HttpRequest;
 use futures_util::StreamExt;
 
 use super::error::Refused;
@@ -17,7 +17,8 @@ pub(super) async fn read(
     limit: usize,
     time: Duration,
 ) -> Result<Bytes, Refused> {
-    let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let announced =
+        request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > limit) {
         return Err(too_large(limit));
     }

@@ -28,11 +28,15 @@ pub(super) async fn ingest(
     let rules = gateway.live.current();
     let Some(routed) = rules.route(request.uri().path()) else {
         gateway.count("none", Outcome::Refused);
-        tracing::debug!(path = first_segment(request.uri().path()), "webhook refused: no source has its path");
+        tracing::debug!(
+            path = first_segment(request.uri().path()),
+            "webhook refused: no source has its path"
+        );
         return Err(Refused::NotFound);
     };
     let source = routed.source;
-    let result = Delivery { gateway: &gateway, rules: &rules, source }.take(&request, routed.path, payload).await;
+    let result =
+        Delivery { gateway: &gateway, rules: &rules, source }.take(&request, routed.path, payload).await;
     match &result {
         Ok(taken) if taken.notifications > 0 => gateway.count(&source.name, Outcome::Accepted),
         Ok(_) => gateway.count(&source.name, Outcome::Dropped),
@@ -166,7 +170,9 @@ fn parts_of(request: &HttpRequest, path: Vec<(String, String)>) -> Request {
     Request {
         method: request.method().as_str().to_owned(),
         headers: headers
-            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .map(|(name, value)| {
+                (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            })
             .collect(),
         query: Request::parse_query(request.query_string()),
         path: Request::decode_path(path),

@@ -12,8 +12,19 @@ use crate::rules::matcher::{Comparison, Matcher, Test, number};
 use crate::rules::node::{Key, Node, Value};
 
 const MATCHERS: &[&str] = &[
-    "equals", "in", "not", "matches", "glob", "contains", "starts_with", "ends_with", "exists", "gt", "gte",
-    "lt", "lte",
+    "equals",
+    "in",
+    "not",
+    "matches",
+    "glob",
+    "contains",
+    "starts_with",
+    "ends_with",
+    "exists",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
 ];
 const SUBJECTS: &[&str] = &["headers", "query", "path", "method", "any", "all", "not"];
 
@@ -184,8 +195,9 @@ fn compile_regex(node: &Node, problems: &mut Problems) -> Option<Regex> {
             let drawn = error.to_string();
             let reason = drawn.lines().last().unwrap_or_default().trim_start_matches("error: ");
             problems.push(
-                Problem::at(&node.place, format!("invalid regular expression {text:?}: {reason}"))
-                    .help("see https://docs.rs/regex for the syntax; in yaml, single quotes keep backslashes"),
+                Problem::at(&node.place, format!("invalid regular expression {text:?}: {reason}")).help(
+                    "see https://docs.rs/regex for the syntax; in yaml, single quotes keep backslashes",
+                ),
             );
             None
         }

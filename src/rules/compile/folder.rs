@@ -14,13 +14,15 @@ const NOT_RULES: [&str; 2] = ["tests", "samples"];
 pub(super) fn read(folder: &Path, problems: &mut Problems) -> Vec<Arc<SourceFile>> {
     let mut paths = Vec::new();
     if let Err(error) = collect(folder, &mut paths) {
-        let message = format!("cannot read the rules folder {:?}: {}", folder.display().to_string(), error.kind());
+        let message =
+            format!("cannot read the rules folder {:?}: {}", folder.display().to_string(), error.kind());
         problems.push(Problem::anywhere(message).help("name it with --rules DIR, or HOOKBELL_RULES"));
         return Vec::new();
     }
     if paths.is_empty() {
         let message = format!("no *.yaml file in the rules folder {:?}", folder.display().to_string());
-        problems.push(Problem::anywhere(message).help("put one there, or name another folder with --rules DIR"));
+        problems
+            .push(Problem::anywhere(message).help("put one there, or name another folder with --rules DIR"));
     }
     paths.sort();
     paths.iter().filter_map(|path| read_file(path, problems)).collect()

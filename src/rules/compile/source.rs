@@ -97,8 +97,9 @@ fn check_path(path: &At<String>, problems: &mut Problems) -> Vec<String> {
             Err(reason) => {
                 let message = format!("invalid segment {segment:?} in path {:?}: {reason}", path.value);
                 problems.push(
-                    Problem::at(&path.place, message)
-                        .help("a segment is plain text such as `hooks`, or a name in braces such as `{team}`"),
+                    Problem::at(&path.place, message).help(
+                        "a segment is plain text such as `hooks`, or a name in braces such as `{team}`",
+                    ),
                 );
             }
         }
@@ -200,10 +201,10 @@ fn check_order(rules: &[At<raw::Rule>], problems: &mut Problems) {
         let name = &rule.value.name;
         if let Some(before) = catch_all {
             let message = format!("rule {:?} is never reached", name.value);
-            problems.push(
-                Problem::at(&name.place, message)
-                    .help(format!("rule {:?} before it matches everything: move that one to the end", before.value.name.value)),
-            );
+            problems.push(Problem::at(&name.place, message).help(format!(
+                "rule {:?} before it matches everything: move that one to the end",
+                before.value.name.value
+            )));
         }
         if rules[..index].iter().any(|earlier| earlier.value.name.value == name.value) {
             problems.push(
@@ -258,10 +259,12 @@ fn check_effect(rule: &raw::Rule, place: &Place, problems: &mut Problems) {
     let name = &rule.name.value;
     match (drop, rule.publish.is_empty()) {
         (Some(drop), false) => problems.push(
-            Problem::at(&drop.place, format!("rule {name:?} both drops and publishes")).help("remove one of the two"),
+            Problem::at(&drop.place, format!("rule {name:?} both drops and publishes"))
+                .help("remove one of the two"),
         ),
         (Some(drop), true) if goes_on => problems.push(
-            Problem::at(&drop.place, format!("rule {name:?} both drops and continues")).help("remove one of the two"),
+            Problem::at(&drop.place, format!("rule {name:?} both drops and continues"))
+                .help("remove one of the two"),
         ),
         (None, true) if !goes_on => problems.push(
             Problem::at(place, format!("rule {name:?} does nothing"))

@@ -43,7 +43,8 @@ fn place_of(mistake: &TemplateMistake, text: &At<String>) -> Place {
     let source = start.file.text.lines().nth(line.min(lines) - 1).unwrap_or_default();
     // From the expression's braces to where it closes; one character where there is no expression.
     let rest: String = source.chars().skip(column - 1).collect();
-    let width = rest.find("}}").filter(|_| rest.starts_with("{{")).map_or(1, |end| rest[..end + 2].chars().count());
+    let width =
+        rest.find("}}").filter(|_| rest.starts_with("{{")).map_or(1, |end| rest[..end + 2].chars().count());
     Place {
         file: start.file.clone(),
         line: u32::try_from(line.min(lines)).unwrap_or(u32::MAX),

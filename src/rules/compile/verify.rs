@@ -91,7 +91,13 @@ fn compile_way(raw: &raw::Verify, path_names: &[String], problems: &mut Problems
 
 fn compile_hmac(raw: &At<raw::Hmac>, problems: &mut Problems) -> Verification {
     let hmac = &raw.value;
-    let algorithm = word(hmac.algorithm.as_ref(), Algorithm::Sha256, Algorithm::parse, "sha1, sha256 or sha512", problems);
+    let algorithm = word(
+        hmac.algorithm.as_ref(),
+        Algorithm::Sha256,
+        Algorithm::parse,
+        "sha1, sha256 or sha512",
+        problems,
+    );
     let encoding = word(hmac.encoding.as_ref(), Encoding::Hex, Encoding::parse, "hex or base64", problems);
     compile_secrets(&hmac.secrets, &raw.place, problems).verification(|secrets| {
         Some(Verifier::Hmac(Hmac {
@@ -115,7 +121,8 @@ fn word<T>(
     let parsed = parse(&given.value);
     if parsed.is_none() {
         problems.push(
-            Problem::at(&given.place, format!("unknown word {:?}", given.value)).help(format!("use {choice}")),
+            Problem::at(&given.place, format!("unknown word {:?}", given.value))
+                .help(format!("use {choice}")),
         );
     }
     parsed
@@ -133,12 +140,14 @@ fn compile_token(raw: &At<raw::Token>, problems: &mut Problems) -> Verification 
         (None, Some(query)) => {
             let parameter = query.value.clone();
             let hidden = Some(parameter.clone());
-            let verification = known.verification(|secrets| Some(Verifier::QueryToken { parameter, secrets }));
+            let verification =
+                known.verification(|secrets| Some(Verifier::QueryToken { parameter, secrets }));
             Verification { secret_parameter: hidden, ..verification }
         }
         _ => {
             problems.push(
-                Problem::at(&raw.place, "a token travels in a header or in the query").help("set one of header and query"),
+                Problem::at(&raw.place, "a token travels in a header or in the query")
+                    .help("set one of header and query"),
             );
             Verification::default()
         }
@@ -178,7 +187,8 @@ fn compile_secrets(raw: &[At<RawSecret>], place: &Place, problems: &mut Problems
         match &secret.value {
             RawSecret::Unset(name) => secrets.unset.push(name.clone()),
             RawSecret::Known(text) if text.expose().is_empty() => {
-                problems.push(Problem::at(&secret.place, "a secret must not be empty").help("use {env: NAME}"));
+                problems
+                    .push(Problem::at(&secret.place, "a secret must not be empty").help("use {env: NAME}"));
             }
             RawSecret::Known(text) => secrets.known.push(text.clone()),
         }

@@ -1,7 +1,8 @@
 //! Finding at load what handlebars would find only when rendering: unknown helpers, tables and names.
 
 use handlebars::template::{
-    BlockParam, DecoratorTemplate, HelperTemplate, Parameter, Subexpression, Template as Parsed, TemplateElement,
+    BlockParam, DecoratorTemplate, HelperTemplate, Parameter, Subexpression, Template as Parsed,
+    TemplateElement,
 };
 use handlebars::{Path, TemplateErrorReason};
 
@@ -16,13 +17,13 @@ const NAMESPACES: [&str; 9] =
     ["body", "item", "headers", "query", "path", "let", "source", "rule", "received_at"];
 /// Helpers of handlebars itself, beside which ours stand.
 const BUILT_IN: [&str; 16] = [
-    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or", "not",
-    "len",
+    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or",
+    "not", "len",
 ];
 /// Helpers that ask whether something is there: a missing value is an answer, not an omission.
 const TOLERANT: [&str; 18] = [
-    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or", "not",
-    "len", "default", "contains",
+    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or",
+    "not", "len", "default", "contains",
 ];
 
 /// What templates may refer to, and the queries they turned out to need.
@@ -104,7 +105,9 @@ impl Walk<'_, '_> {
 
     fn element(&mut self, element: &mut TemplateElement) {
         match element {
-            TemplateElement::Expression(call) | TemplateElement::HtmlExpression(call) => self.expression(call),
+            TemplateElement::Expression(call) | TemplateElement::HtmlExpression(call) => {
+                self.expression(call)
+            }
             TemplateElement::HelperBlock(call) => self.block(call),
             TemplateElement::PartialExpression(call)
             | TemplateElement::PartialBlock(call)
@@ -178,7 +181,8 @@ impl Walk<'_, '_> {
                 if !tolerant {
                     let inner = std::mem::replace(parameter, Parameter::Name(String::new()));
                     let seen = Parameter::Name(SEEN.to_owned());
-                    *parameter = Parameter::Subexpression(Subexpression::new(seen, vec![inner], Default::default()));
+                    *parameter =
+                        Parameter::Subexpression(Subexpression::new(seen, vec![inner], Default::default()));
                 }
             }
             Parameter::Subexpression(inner) => {

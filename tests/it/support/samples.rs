@@ -41,7 +41,8 @@ fn read(path: &Path) -> Sample {
     let headers = std::fs::read_to_string(path.with_extension("headers")).unwrap_or_default();
     let parse = |line: &str| {
         let (name, value) = line.split_once(':')?;
-        Some((name.trim().to_owned(), value.trim().to_owned())).filter(|(_, value)| !value.contains("<omitted>"))
+        Some((name.trim().to_owned(), value.trim().to_owned()))
+            .filter(|(_, value)| !value.contains("<omitted>"))
     };
     Sample {
         name: path.file_name().expect("a name").to_string_lossy().into_owned(),
