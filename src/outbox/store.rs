@@ -49,18 +49,21 @@ pub(super) struct Store {
     prune_from: Instant,
     /// Why the transaction under way is lost already, when it is.
     lost: Option<Unavailable>,
+    /// The latest failure of the transaction, whether or not it cost the others.
+    failure: Option<Unavailable>,
     _lock: File,
 }
 
 impl Store {
     pub(super) fn open(data: &Path, keep: Duration) -> Result<Self, OpenError> {
         let (db, ledger, lock) = open::open(data)?;
-        Ok(Self { db, ledger, keep, prune_from: Instant::now(), lost: None, _lock: lock })
+        Ok(Self { db, ledger, keep, prune_from: Instant::now(), lost: None, failure: None, _lock: lock })
     }
 
     /// Starts a transaction. Should that fail, every command until the commit fails alike.
     pub(super) fn begin(&mut self) {
         self.lost = self.execute("BEGIN").err().map(|error| failing(&error));
+        self.failure.clone_from(&self.lost);
     }
 
     /// Ends the transaction: all of it is on disk, or none of it happened. Returns the servers
@@ -75,6 +78,20 @@ impl Store {
             return Err(failure);
         }
         Ok(self.ledger.apply())
+    }
+
+    /// Whether the latest transaction worked: `None` when it did but wrote nothing, which proves
+    /// little about the disk.
+    pub(super) fn health(&mut self, changes_before: u64) -> Option<Result<(), Unavailable>> {
+        match self.failure.take() {
+            Some(failure) => Some(Err(failure)),
+            None => (self.changes() > changes_before).then_some(Ok(())),
+        }
+    }
+
+    /// Rows written since the store was opened.
+    pub(super) fn changes(&self) -> u64 {
+        self.db.total_changes()
     }
 
     pub(super) fn enqueue(&mut self, webhook: &Webhook) -> Result<(), Unavailable> {
@@ -223,6 +240,7 @@ impl Store {
         }
         work(self).map_err(|error| {
             let failure = failing(&error);
+            self.failure = Some(failure.clone());
             if self.db.is_autocommit() {
                 self.lost = Some(failure.clone());
             }

@@ -108,25 +108,25 @@ fn serve(mut store: Store, mut waiting: mpsc::Receiver<Command>, arrivals: &Arri
         if group.iter().any(|command| matches!(command, Command::Close)) {
             waiting.close();
         }
-        let committed = run_group(&mut store, &mut group, arrivals);
-        report_change(&mut failing, committed);
+        let changes = store.changes();
+        run_group(&mut store, &mut group, arrivals);
+        report_change(&mut failing, store.health(changes));
         while waiting.is_empty() && store.prune_some() {}
     }
 }
 
-fn run_group(store: &mut Store, group: &mut Vec<Command>, arrivals: &Arrivals) -> Result<(), Unavailable> {
+fn run_group(store: &mut Store, group: &mut Vec<Command>, arrivals: &Arrivals) {
     store.begin();
     let answers: Vec<_> = group.drain(..).map(|command| command.run(store)).collect();
     let committed = store.commit().map(|servers| servers.iter().for_each(|name| arrivals.announce(name)));
     answers.into_iter().for_each(|answer| answer(&committed, store));
-    committed
 }
 
 /// Logs when the store starts to fail and when it works again, not every time between.
-fn report_change(failing: &mut bool, committed: Result<(), Unavailable>) {
-    match committed {
-        Err(error) if !*failing => tracing::error!(%error, "webhooks are refused"),
-        Ok(()) if *failing => tracing::info!("the store works again"),
+fn report_change(failing: &mut bool, health: Option<Result<(), Unavailable>>) {
+    match health {
+        Some(Err(error)) if !*failing => tracing::error!(%error, "notifications cannot be stored"),
+        Some(Ok(())) if *failing => tracing::info!("the store works again"),
         _ => return,
     }
     *failing = !*failing;

@@ -89,6 +89,20 @@ fn a_store_that_cannot_be_written_says_so_and_keeps_its_claims() {
 }
 
 #[test]
+fn only_a_write_proves_that_a_failing_store_works_again() {
+    let (_data, mut store) = store();
+    store.db.pragma_update(None, "query_only", true).unwrap();
+    let before = store.changes();
+    assert!(alone(&mut store, Store::probe).is_err());
+    assert!(matches!(store.health(before), Some(Err(_))));
+    alone(&mut store, Store::depth).unwrap();
+    assert_eq!(store.health(before), None);
+    store.db.pragma_update(None, "query_only", false).unwrap();
+    alone(&mut store, Store::probe).unwrap();
+    assert_eq!(store.health(before), Some(Ok(())));
+}
+
+#[test]
 fn what_was_kept_long_enough_is_pruned_and_the_rest_stays() {
     let (_data, mut store) = store();
     for _ in 0..3 {
