@@ -37,6 +37,7 @@ pub(crate) struct Seen {
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    /// Never hold a borrow of it across an await: the server, on the same thread, would block on it.
     pub(crate) seen: watch::Receiver<Seen>,
 }
 
@@ -48,7 +49,7 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let (sender, seen) = watch::channel(Seen::default());
         let (script, sender) = (Rc::new(script), Rc::new(sender));
-        actix_web::rt::spawn(async move {
+        actix_rt::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let connection = sender.borrow().accepted;
                 sender.send_modify(|seen| {
@@ -56,7 +57,7 @@ impl Server {
                     seen.open += 1;
                     seen.most_open = seen.most_open.max(seen.open);
                 });
-                actix_web::rt::spawn(serve(stream, connection, Rc::clone(&script), Rc::clone(&sender)));
+                actix_rt::spawn(serve(stream, connection, Rc::clone(&script), Rc::clone(&sender)));
             }
         });
         Self { address, seen }

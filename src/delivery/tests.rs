@@ -1,0 +1,288 @@
+//! Delivery from a real store to real sockets.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::RootCertStore;
+use tempfile::TempDir;
+use tokio::sync::{mpsc, watch};
+use uuid::Uuid;
+
+use super::{Delivery, Options, Outcome, Targets};
+use crate::metrics::{Metrics, Settled, State};
+use crate::ntfy::testing::{Act, Server, answer};
+use crate::outbox::retry::Backoff;
+use crate::outbox::{self, Depth, Outbox, Outgoing, StoreThread, Webhook, unix_ms};
+use crate::rules::target::Target;
+
+const GRACE: Duration = Duration::from_secs(20);
+
+/// A delivery with everything around it.
+struct Setup {
+    outbox: Outbox,
+    targets: watch::Sender<Targets>,
+    metrics: Arc<Metrics>,
+    delivery: Delivery,
+    /// One line for each attempt that ended.
+    ends: mpsc::UnboundedReceiver<String>,
+    printed: mpsc::UnboundedReceiver<String>,
+    store: StoreThread,
+    data: TempDir,
+}
+
+impl Setup {
+    fn start(targets: impl IntoIterator<Item = Target>) -> Self {
+        let data = TempDir::new().unwrap();
+        let (outbox, store) = Outbox::open(data.path(), &outbox::Options::default()).unwrap();
+        Self::resume(outbox, store, data, targets)
+    }
+
+    fn resume(
+        outbox: Outbox,
+        store: StoreThread,
+        data: TempDir,
+        targets: impl IntoIterator<Item = Target>,
+    ) -> Self {
+        let (targets, current) = watch::channel(by_name(targets));
+        let metrics = Arc::new(Metrics::new());
+        let (told, ends) = mpsc::unbounded_channel();
+        let (print, printed) = mpsc::unbounded_channel();
+        let options = Options {
+            backoff: Backoff::new(Duration::from_millis(1), Duration::from_millis(2)).unwrap(),
+            roots: RootCertStore::empty(),
+            terminal: Arc::new(move |payload| drop(print.send(payload.to_owned()))),
+            observer: Some(Arc::new(move |event| {
+                let end = match event.outcome {
+                    Outcome::Delivered { receipt } => format!("delivered {}", receipt.unwrap_or("?")),
+                    Outcome::Retried { wait, reason } => {
+                        format!("retried after {}s {reason}", wait.as_secs())
+                    }
+                    Outcome::Dead { reason } => format!("dead {reason}"),
+                };
+                drop(told.send(format!("{}/{} #{} {end}", event.server, event.topic, event.attempts)));
+            })),
+        };
+        let delivery = Delivery::start(outbox.clone(), current, Arc::clone(&metrics), options);
+        Self { outbox, targets, metrics, delivery, ends, printed, store, data }
+    }
+
+    async fn enqueue(&self, server: &str, topic: &str) {
+        enqueue(&self.outbox, server, topic).await;
+    }
+
+    async fn ends(&mut self, count: usize) -> Vec<String> {
+        let mut ends = Vec::new();
+        for _ in 0..count {
+            ends.push(self.ends.recv().await.unwrap());
+        }
+        ends
+    }
+
+    fn counted(&self, state: State) -> u64 {
+        let labels = Settled { server: "main".to_owned(), state };
+        self.metrics.notifications.get_or_create(&labels).get()
+    }
+}
+
+async fn enqueue(outbox: &Outbox, server: &str, topic: &str) {
+    let one = Outgoing {
+        id: Uuid::now_v7(),
+        server: server.to_owned(),
+        topic: topic.to_owned(),
+        rule: "any".to_owned(),
+        payload: format!(r#"{{"topic":"{topic}"}}"#),
+    };
+    let webhook = Webhook {
+        id: Uuid::now_v7(),
+        source: "test".to_owned(),
+        received_at: unix_ms(),
+        notifications: vec![one],
+    };
+    outbox.enqueue(webhook).await.unwrap();
+}
+
+fn by_name(targets: impl IntoIterator<Item = Target>) -> Targets {
+    let named = targets.into_iter().map(|target| (target.name.clone(), Arc::new(target)));
+    Arc::new(named.collect::<HashMap<_, _>>())
+}
+
+fn stored() -> Act {
+    Act::Answer(answer("200 OK", "", r#"{"id":"abc"}"#))
+}
+
+fn failing() -> Act {
+    Act::Answer(answer("500 Internal Server Error", "", r#"{"code":50001,"http":500,"error":"oops"}"#))
+}
+
+async fn depth(outbox: &Outbox) -> (u64, u64) {
+    let Depth { waiting, dead, .. } = outbox.depth().await.unwrap();
+    (waiting, dead)
+}
+
+#[actix_web::test]
+async fn a_healthy_server_gets_everything_in_order() {
+    let server = Server::start(|_, _| stored()).await;
+    let connections = NonZeroUsize::MIN;
+    let mut setup = Setup::start([Target { connections, ..server.target() }]);
+    let topics: Vec<_> = (0..50).map(|n| format!("t{n}")).collect();
+    for topic in &topics {
+        setup.enqueue("main", topic).await;
+    }
+    let expected: Vec<_> = topics.iter().map(|topic| format!("main/{topic} #1 delivered abc")).collect();
+    assert_eq!(setup.ends(50).await, expected);
+    assert_eq!(setup.counted(State::Delivered), 50);
+    setup.delivery.stop(GRACE).await;
+    assert_eq!(depth(&setup.outbox).await, (0, 0));
+    assert_eq!(server.seen.borrow().accepted, 1);
+}
+
+#[actix_web::test]
+async fn a_failure_is_retried_until_the_server_takes_it() {
+    let server = Server::start(|_, request| if request < 2 { failing() } else { stored() }).await;
+    let mut setup = Setup::start([server.target()]);
+    setup.enqueue("main", "ci").await;
+    let expected = [
+        "main/ci #1 retried after 0s 50001 oops",
+        "main/ci #2 retried after 0s 50001 oops",
+        "main/ci #3 delivered abc",
+    ];
+    assert_eq!(setup.ends(3).await, expected);
+    assert_eq!((setup.counted(State::Retried), setup.counted(State::Delivered)), (2, 1));
+    setup.delivery.stop(GRACE).await;
+    assert_eq!(depth(&setup.outbox).await, (0, 0));
+}
+
+#[actix_web::test]
+async fn a_notification_that_is_refused_for_good_is_dead() {
+    let refusal = r#"{"code":40009,"http":400,"error":"topic invalid"}"#;
+    let server = Server::start(move |_, _| Act::Answer(answer("400 Bad Request", "", refusal))).await;
+    let mut setup = Setup::start([server.target()]);
+    setup.enqueue("main", "ci").await;
+    assert_eq!(setup.ends(1).await, ["main/ci #1 dead 40009 topic invalid"]);
+    setup.delivery.stop(GRACE).await;
+    assert_eq!(depth(&setup.outbox).await, (0, 1));
+    assert_eq!(server.seen.borrow().requests.len(), 1);
+}
+
+#[actix_web::test]
+async fn a_server_s_wish_for_a_pause_is_granted() {
+    let server = Server::start(|_, _| {
+        Act::Answer(answer("429 Too Many Requests", "Retry-After: 70\r\n", "slow down"))
+    })
+    .await;
+    let mut setup = Setup::start([server.target()]);
+    setup.enqueue("main", "ci").await;
+    let expected = "main/ci #1 retried after 70s 429 Too Many Requests, not in ntfy's words";
+    assert_eq!(setup.ends(1).await, [expected]);
+    setup.delivery.stop(GRACE).await;
+    let claimed = setup.outbox.claim("main", 1, unix_ms() + 60_000).await.unwrap();
+    assert!(claimed.deliveries.is_empty());
+    assert!(claimed.next_due.is_some());
+}
+
+#[actix_web::test]
+async fn connections_never_exceed_the_bound_when_every_answer_is_an_error() {
+    let server = Server::start(|_, _| failing()).await;
+    let mut setup = Setup::start([server.target()]);
+    for n in 0..50 {
+        setup.enqueue("main", &format!("t{n}")).await;
+    }
+    setup.ends(500).await;
+    setup.delivery.stop(GRACE).await;
+    assert_eq!(depth(&setup.outbox).await, (50, 0));
+    let seen = server.seen.borrow();
+    assert!(seen.most_open <= 4, "{} open at once", seen.most_open);
+    assert!(seen.accepted <= 4, "{} connections for {} requests", seen.accepted, seen.requests.len());
+}
+
+#[actix_web::test]
+async fn connections_never_exceed_the_bound_when_nothing_is_answered() {
+    let mut server = Server::start(|_, _| Act::Hang).await;
+    let setup = Setup::start([server.target()]);
+    for n in 0..20 {
+        setup.enqueue("main", &format!("t{n}")).await;
+    }
+    server.until(|seen| seen.requests.len() == 4).await;
+    setup.delivery.stop(Duration::ZERO).await;
+    assert_eq!(server.seen.borrow().most_open, 4);
+}
+
+#[actix_web::test]
+async fn a_server_that_hangs_slows_no_other() {
+    let mut hanging = Server::start(|_, _| Act::Hang).await;
+    let healthy = Server::start(|_, _| stored()).await;
+    let slow = Target { name: "slow".to_owned(), ..hanging.target() };
+    let mut setup = Setup::start([slow, healthy.target()]);
+    for _ in 0..10 {
+        setup.enqueue("slow", "ci").await;
+    }
+    hanging.until(|seen| seen.requests.len() == 4).await;
+    for _ in 0..10 {
+        setup.enqueue("main", "ci").await;
+    }
+    assert_eq!(setup.ends(10).await, ["main/ci #1 delivered abc"; 10]);
+    setup.delivery.stop(Duration::ZERO).await;
+}
+
+#[actix_web::test]
+async fn notifications_for_an_unknown_server_wait_until_it_is_named() {
+    let server = Server::start(|_, _| stored()).await;
+    let mut setup = Setup::start([server.target()]);
+    setup.enqueue("later", "first").await;
+    setup.enqueue("main", "second").await;
+    assert_eq!(setup.ends(1).await, ["main/second #1 delivered abc"]);
+    assert!(setup.outbox.servers().await.unwrap().contains(&"later".to_owned()));
+    let later = Target { name: "later".to_owned(), ..server.target() };
+    setup.targets.send_replace(by_name([later]));
+    assert_eq!(setup.ends(1).await, ["later/first #1 delivered abc"]);
+}
+
+#[actix_web::test]
+async fn without_any_server_notifications_are_printed() {
+    let mut setup = Setup::start([]);
+    setup.enqueue("default", "one").await;
+    setup.enqueue("default", "two").await;
+    assert_eq!(setup.printed.recv().await.unwrap(), r#"{"topic":"one"}"#);
+    assert_eq!(setup.printed.recv().await.unwrap(), r#"{"topic":"two"}"#);
+    setup.delivery.stop(GRACE).await;
+    assert_eq!(depth(&setup.outbox).await, (0, 0));
+}
+
+#[actix_web::test]
+async fn what_waited_before_the_start_is_delivered() {
+    let server = Server::start(|_, _| stored()).await;
+    let setup = Setup::start([]);
+    setup.delivery.stop(GRACE).await;
+    enqueue(&setup.outbox, "main", "ci").await;
+    let mut setup = Setup::resume(setup.outbox, setup.store, setup.data, [server.target()]);
+    assert_eq!(setup.ends(1).await, ["main/ci #1 delivered abc"]);
+}
+
+#[actix_web::test]
+async fn a_stop_lets_attempts_finish_and_begins_no_other() {
+    let mut server = Server::start(|_, _| stored()).await;
+    let connections = NonZeroUsize::MIN;
+    let setup = Setup::start([Target { connections, ..server.target() }]);
+    for _ in 0..5 {
+        setup.enqueue("main", "ci").await;
+    }
+    server.until(|seen| !seen.requests.is_empty()).await;
+    setup.delivery.stop(GRACE).await;
+    let sent = server.seen.borrow().requests.len() as u64;
+    assert_eq!(depth(&setup.outbox).await, (5 - sent, 0));
+    let left = setup.outbox.claim("main", 9, unix_ms()).await.unwrap();
+    assert_eq!(left.deliveries.len() as u64, 5 - sent);
+}
+
+#[actix_web::test]
+async fn a_stop_releases_what_did_not_finish_in_its_grace() {
+    let mut server = Server::start(|_, _| Act::Hang).await;
+    let setup = Setup::start([server.target()]);
+    setup.enqueue("main", "ci").await;
+    server.until(|seen| seen.requests.len() == 1).await;
+    setup.delivery.stop(Duration::ZERO).await;
+    let left = setup.outbox.claim("main", 9, unix_ms()).await.unwrap();
+    assert_eq!((left.deliveries.len(), left.deliveries[0].attempts), (1, 0));
+}
