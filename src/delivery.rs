@@ -1,6 +1,6 @@
 //! Delivery: claims what the outbox holds, sends it, and settles what came of it.
 //!
-//! One thread does all sending, because it owns the one HTTP client. Each server has a [`lane`] of
+//! One thread does all sending, because it owns the one HTTP client. Each server has a lane of
 //! its own there: one that is down keeps its notifications waiting and slows nobody else.
 
 mod lane;
@@ -22,10 +22,11 @@ use crate::metrics::Metrics;
 use crate::ntfy::Publisher;
 use crate::outbox::Outbox;
 use crate::outbox::retry::Backoff;
+use crate::rules::target::Target;
 use lane::Lane;
 
 /// The servers that the rules name, by name. None at all means that notifications are printed.
-pub type Targets = Arc<crate::rules::target::Targets>;
+pub type Targets = Arc<HashMap<String, Arc<Target>>>;
 
 /// Prints one notification, given as ntfy's JSON.
 pub type Terminal = Arc<dyn Fn(&str) + Send + Sync>;

@@ -191,10 +191,10 @@ async fn connections_never_exceed_the_bound_when_every_answer_is_an_error() {
     }
     setup.ends(500).await;
     setup.delivery.stop(GRACE).await;
+    assert_eq!(depth(&setup.outbox).await, (50, 0));
     let seen = server.seen.borrow();
     assert!(seen.most_open <= 4, "{} open at once", seen.most_open);
     assert!(seen.accepted <= 4, "{} connections for {} requests", seen.accepted, seen.requests.len());
-    assert_eq!(depth(&setup.outbox).await, (50, 0));
 }
 
 #[actix_web::test]
