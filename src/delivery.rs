@@ -22,11 +22,10 @@ use crate::metrics::Metrics;
 use crate::ntfy::Publisher;
 use crate::outbox::Outbox;
 use crate::outbox::retry::Backoff;
-use crate::rules::target::Target;
 use lane::Lane;
 
 /// The servers that the rules name, by name. None at all means that notifications are printed.
-pub type Targets = Arc<HashMap<String, Arc<Target>>>;
+pub type Targets = Arc<crate::rules::target::Targets>;
 
 /// Prints one notification, given as ntfy's JSON.
 pub type Terminal = Arc<dyn Fn(&str) + Send + Sync>;

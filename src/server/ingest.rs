@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::error::Refused;
 use super::{Gateway, body};
 use crate::auth::Claim;
-use crate::metrics::{Outcome, Received};
+use crate::metrics::{Outcome, Received, Settled, State};
 use crate::notification::Topic;
 use crate::outbox::{Outgoing, Webhook, unix_ms};
 use crate::payload::{self, Unreadable};
@@ -132,6 +132,7 @@ impl Delivery<'_> {
     async fn store(&self, decision: Decision) -> Result<Taken, Refused> {
         let id = Uuid::now_v7();
         let notifications = decision.notifications.len();
+        let servers: Vec<_> = decision.notifications.iter().map(|planned| planned.server.clone()).collect();
         let webhook = Webhook {
             id,
             source: self.source.name.clone(),
@@ -142,6 +143,10 @@ impl Delivery<'_> {
             tracing::error!(source = self.source.name, %error, "webhook refused: it cannot be stored");
             Refused::Unavailable
         })?;
+        for server in servers {
+            let settled = Settled { server: server.to_string(), state: State::Enqueued };
+            self.gateway.metrics.notifications.get_or_create(&settled).inc();
+        }
         let rules = decision.matched.join(", ");
         tracing::info!(%id, source = self.source.name, rules, notifications, "webhook accepted");
         Ok(Taken { id, notifications })
