@@ -2,6 +2,7 @@
 //! `explain`, tests and the running gateway cannot differ.
 
 mod fallback;
+mod receive;
 mod render;
 mod trace;
 mod values;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::receive::{Reception, Refusal, check_method, receive};
 pub use self::trace::{FieldNote, ItemTrace, RuleTrace, Trace};
 use self::values::Scope;
 use crate::notification::Notification;

@@ -9,8 +9,7 @@ use clap::Args;
 
 use super::{check, trace};
 use crate::outbox::unix_ms;
-use crate::payload;
-use crate::pipeline::{Trace, decide};
+use crate::pipeline::{Reception, Trace, receive};
 use crate::problem::suggestion;
 use crate::rules::compile::compile_folder;
 use crate::rules::external::ProcessEnvironment;
@@ -59,21 +58,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (source, path) = find_source(&set, arguments)?;
     let raw = read_body(&arguments.body)?;
     let headers = headers(arguments)?;
-    let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    let body = payload::unpack(&raw, header("content-encoding"), LIMIT)?;
-    let query =
-        arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
-    let mut request = Request {
+    let query = arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
+    let request = Request {
         method: arguments.method.to_ascii_uppercase(),
         query: Request::parse_query(query),
         path: Request::decode_path(path),
-        body: payload::decode(&body, header("content-type"))?,
+        body: serde_json::Value::Null,
         received_at: unix_ms(),
         headers,
     };
-    source.hide_secrets(&mut request);
     let mut story = Trace::default();
-    let decision = decide(&set, source, request, &body, Some(&mut story));
+    let reception = Reception { limit: LIMIT, verify: false };
+    let decision = receive(&set, source, request, &raw, reception, Some(&mut story))?;
     println!("source \"{}\" ({})", source.name, source.path);
     print!("{}", trace::render(&story, &decision));
     Ok(ExitCode::SUCCESS)

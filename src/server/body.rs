@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 
 use super::error::Refused;
 use crate::payload::Unreadable;
+use crate::pipeline::Refusal;
 
 /// The whole body, byte for byte.
 pub(super) async fn read(
@@ -50,5 +51,5 @@ async fn collect(mut payload: Payload, announced: usize, limit: usize) -> Result
 }
 
 fn too_large(limit: usize) -> Refused {
-    Refused::Unreadable(Unreadable::TooLarge { limit })
+    Refusal::Unreadable(Unreadable::TooLarge { limit }).into()
 }

@@ -1,6 +1,5 @@
 //! A webhook's way from the socket to the outbox. The sender waits no further than the commit.
 
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
@@ -8,15 +7,13 @@ use uuid::Uuid;
 
 use super::error::Refused;
 use super::{Gateway, body};
-use crate::auth::Claim;
 use crate::metrics::{Outcome, Received, Settled, State};
 use crate::notification::Topic;
 use crate::outbox::{Outgoing, Webhook, unix_ms};
-use crate::payload::{self, Unreadable};
-use crate::pipeline::{Decision, Planned, decide, notify_malformed};
+use crate::pipeline::{Decision, Planned, Reception, Refusal, check_method, receive};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
-use crate::rules::source::{Otherwise, Source};
+use crate::rules::source::Source;
 
 /// Takes one webhook.
 pub(super) async fn ingest(
@@ -32,7 +29,7 @@ pub(super) async fn ingest(
             path = first_segment(request.uri().path()),
             "webhook refused: no source has its path"
         );
-        return Err(Refused::NotFound);
+        return Err(Refusal::NotFound.into());
     };
     let source = routed.source;
     let result =
@@ -78,55 +75,12 @@ impl Delivery<'_> {
         path: Vec<(String, String)>,
         payload: Payload,
     ) -> Result<Taken, Refused> {
-        self.check_method(request)?;
+        check_method(self.source, request.method().as_str())?;
         let limits = &self.gateway.limits;
         let raw = body::read(request, payload, limits.body, limits.body_time).await?;
-        let request_parts = parts_of(request, path);
-        self.check_sender(&request_parts, &raw)?;
-        let decision = self.decide(request, request_parts, &raw)?;
+        let reception = Reception { limit: limits.body, verify: true };
+        let decision = receive(self.rules, self.source, parts_of(request, path), &raw, reception, None)?;
         self.store(decision).await
-    }
-
-    fn check_method(&self, request: &HttpRequest) -> Result<(), Refused> {
-        let allowed = &self.source.methods;
-        if allowed.iter().any(|method| method == request.method().as_str()) {
-            return Ok(());
-        }
-        // A method of its own would tell that a hidden source lives here.
-        if self.source.verifier.as_ref().is_some_and(crate::auth::Verifier::hides_source) {
-            return Err(Refused::NotFound);
-        }
-        Err(Refused::MethodNotAllowed(allowed.join(", ")))
-    }
-
-    fn check_sender(&self, parts: &Request, raw: &[u8]) -> Result<(), Refused> {
-        let Some(verifier) = &self.source.verifier else { return Ok(()) };
-        let claim = Claim { headers: &parts.headers, query: &parts.query, path: &parts.path, raw };
-        verifier.verify(&claim).map_err(|refusal| {
-            tracing::warn!(source = self.source.name, reason = %refusal, "webhook refused: sender not verified");
-            if verifier.hides_source() { Refused::NotFound } else { Refused::Unauthorized(verifier.challenge()) }
-        })
-    }
-
-    fn decide(&self, request: &HttpRequest, mut parts: Request, raw: &[u8]) -> Result<Decision, Refused> {
-        let header = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
-        let limit = self.gateway.limits.body;
-        let unpacked = payload::unpack(raw, header(&CONTENT_ENCODING), limit);
-        let decoded = unpacked.and_then(|body| Ok((payload::decode(&body, header(&CONTENT_TYPE))?, body)));
-        match decoded {
-            Ok((value, body)) => {
-                parts.body = value;
-                self.source.hide_secrets(&mut parts);
-                Ok(decide(self.rules, self.source, parts, &body, None))
-            }
-            Err(Unreadable::Malformed(_)) if self.source.malformed == Otherwise::Notify => {
-                Ok(notify_malformed(self.source, raw))
-            }
-            Err(unreadable) => {
-                tracing::warn!(source = self.source.name, reason = %unreadable, bytes = raw.len(), "webhook refused");
-                Err(Refused::Unreadable(unreadable))
-            }
-        }
     }
 
     async fn store(&self, decision: Decision) -> Result<Taken, Refused> {
