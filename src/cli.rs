@@ -6,6 +6,7 @@ mod demo;
 mod explain;
 mod healthcheck;
 mod serve;
+mod test;
 mod trace;
 
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ enum Command {
         #[arg(value_name = "DIR", env = "HOOKBELL_RULES", default_value = "rules")]
         rules: PathBuf,
     },
+    /// Run the test cases beside the rules
+    Test(test::Arguments),
     /// Show what the rules make of one webhook, and why; sends nothing
     Explain(explain::Arguments),
     /// Ask a running gateway whether it is ready: for images without a shell
@@ -56,6 +59,7 @@ pub fn run() -> ExitCode {
         Some(Command::Serve(settings)) => serve::run(&settings),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
         Some(Command::Check { rules }) => check::run(&rules),
+        Some(Command::Test(arguments)) => test::run(&arguments),
         Some(Command::Explain(arguments)) => explain::run(&arguments),
         Some(Command::Healthcheck(arguments)) => healthcheck::run(&arguments),
         Some(Command::Completions { shell }) => {

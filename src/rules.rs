@@ -2,11 +2,11 @@
 
 pub mod compile;
 pub mod condition;
-mod decode;
+pub(crate) mod decode;
 pub mod external;
 pub mod live;
 pub mod matcher;
-mod node;
+pub(crate) mod node;
 mod raw;
 pub mod request;
 pub mod selector;

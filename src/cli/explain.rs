@@ -58,7 +58,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (source, path) = find_source(&set, arguments)?;
     let raw = read_body(&arguments.body)?;
     let headers = headers(arguments)?;
-    let query = arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
+    let query =
+        arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
     let request = Request {
         method: arguments.method.to_ascii_uppercase(),
         query: Request::parse_query(query),

@@ -55,6 +55,7 @@ fn write_rule(text: &mut String, rule: &RuleTrace) {
         let field = &note.field;
         let _ = match &note.note {
             Note::Missing(path) => writeln!(text, "    ! {field}: nothing at {path}"),
+            Note::Found(_) | Note::Absent(_) => Ok(()),
             Note::PrintedAsJson(path) => {
                 writeln!(text, "    ! {field}: {path} is a mapping, printed as json")
             }

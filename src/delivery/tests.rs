@@ -1,6 +1,5 @@
 //! Delivery from a real store to real sockets.
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,7 +104,7 @@ async fn enqueue(outbox: &Outbox, server: &str, topic: &str) {
 
 fn by_name(targets: impl IntoIterator<Item = Target>) -> Targets {
     let named = targets.into_iter().map(|target| (target.name.clone(), Arc::new(target)));
-    Arc::new(named.collect::<HashMap<_, _>>())
+    Arc::new(named.collect::<crate::rules::target::Targets>())
 }
 
 fn stored() -> Act {

@@ -72,9 +72,8 @@ pub fn receive(
     if reception.verify {
         check_sender(source, &request, raw)?;
     }
-    let header = |name: &str| {
-        request.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    };
+    let header =
+        |name: &str| request.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let unpacked = payload::unpack(raw, header("content-encoding"), reception.limit);
     let decoded = unpacked.and_then(|body| Ok((payload::decode(&body, header("content-type"))?, body)));
     match decoded {

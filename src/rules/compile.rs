@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+pub(crate) use self::condition::compile_matcher_of_value as compile_matcher;
 use self::source::{Compiled, Surroundings, compile_source};
 use super::decode::{At, Decode, Entries};
 use super::external::{Environment, resolve};

@@ -150,6 +150,28 @@ impl Decode for RawSecret {
     }
 }
 
+impl Node {
+    /// The value as JSON.
+    pub(crate) fn to_json(&self, problems: &mut Problems) -> Option<serde_json::Value> {
+        use serde_json::Value as Json;
+        match &self.value {
+            Value::Null => Some(Json::Null),
+            Value::Bool(flag) => Some(Json::Bool(*flag)),
+            Value::Number(number) => Some(Json::Number(number.clone())),
+            Value::Text(text) => Some(Json::String(text.clone())),
+            Value::List(items) => {
+                items.iter().map(|item| item.to_json(problems)).collect::<Option<Vec<_>>>().map(Json::Array)
+            }
+            Value::Map(entries) => entries
+                .iter()
+                .map(|(key, value)| Some((key.name.clone(), value.to_json(problems)?)))
+                .collect::<Option<serde_json::Map<_, _>>>()
+                .map(Json::Object),
+            Value::Unset(_) => mismatch(self, "a value", problems),
+        }
+    }
+}
+
 /// Reports that `node` is not `expected`.
 pub(crate) fn mismatch<T>(node: &Node, expected: &str, problems: &mut Problems) -> Option<T> {
     let problem = match &node.value {

@@ -46,7 +46,9 @@ impl fmt::Display for Refused {
 impl ResponseError for Refused {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::Refusal(refusal) => StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST),
+            Self::Refusal(refusal) => {
+                StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST)
+            }
             Self::Interrupted => StatusCode::BAD_REQUEST,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -56,15 +58,17 @@ impl ResponseError for Refused {
     fn error_response(&self) -> HttpResponse {
         let mut response = HttpResponse::build(self.status_code());
         match self {
-            Self::Refusal(Refusal::MethodNotAllowed(allowed)) => response.insert_header((ALLOW, allowed.as_str())),
+            Self::Refusal(Refusal::MethodNotAllowed(allowed)) => {
+                response.insert_header((ALLOW, allowed.as_str()))
+            }
             Self::Refusal(Refusal::Unauthorized(Some(challenge))) => {
                 response.insert_header((WWW_AUTHENTICATE, *challenge))
             }
             Self::Unavailable => response.insert_header((RETRY_AFTER, RETRY_SECONDS)),
             // What is left of the body is not worth reading.
-            Self::Refusal(Refusal::Unreadable(Unreadable::TooLarge { .. })) | Self::TooSlow | Self::Interrupted => {
-                response.force_close()
-            }
+            Self::Refusal(Refusal::Unreadable(Unreadable::TooLarge { .. }))
+            | Self::TooSlow
+            | Self::Interrupted => response.force_close(),
             _ => &mut response,
         };
         response.json(json!({ "error": self.to_string() }))

@@ -121,6 +121,11 @@ fn unknown_subject(key: &Key) -> Problem {
     Problem::at(&key.place, format!("unknown condition {:?}", key.name)).help(help)
 }
 
+/// Compiles the matcher of a JSON value, as test cases use it.
+pub(crate) fn compile_matcher_of_value(node: &Node, problems: &mut Problems) -> Option<Matcher> {
+    compile_matcher(node, false, problems)
+}
+
 fn compile_matcher(node: &Node, textual: bool, problems: &mut Problems) -> Option<Matcher> {
     match &node.value {
         Value::Map(entries) if entries.is_empty() => mismatch(node, "at least one matcher", problems),
@@ -230,19 +235,7 @@ fn json(node: &Node, textual: bool, problems: &mut Problems) -> Option<Json> {
     if textual && let Some(text) = node.scalar_text() {
         return Some(Json::String(text));
     }
-    match &node.value {
-        Value::Null => Some(Json::Null),
-        Value::Bool(flag) => Some(Json::Bool(*flag)),
-        Value::Number(number) => Some(Json::Number(number.clone())),
-        Value::Text(text) => Some(Json::String(text.clone())),
-        Value::List(_) => json_list(node, textual, problems).map(Json::Array),
-        Value::Map(entries) => entries
-            .iter()
-            .map(|(key, value)| Some((key.name.clone(), json(value, textual, problems)?)))
-            .collect::<Option<serde_json::Map<_, _>>>()
-            .map(Json::Object),
-        Value::Unset(_) => mismatch(node, "a value", problems),
-    }
+    node.to_json(problems)
 }
 
 fn json_list(node: &Node, textual: bool, problems: &mut Problems) -> Option<Vec<Json>> {

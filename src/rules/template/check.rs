@@ -7,7 +7,7 @@ use handlebars::template::{
 use handlebars::{Path, TemplateErrorReason};
 
 use super::helpers;
-use super::print::{PRINT, SEEN};
+use super::print::{PRINT, PROBE, SEEN};
 use crate::problem::{nearest, suggestion};
 use crate::rules::selector::Selector;
 use crate::rules::table::Tables;
@@ -55,7 +55,8 @@ pub struct TemplateMistake {
 /// Parses, checks and rewrites one template.
 pub(super) fn parse(text: &str, vocabulary: &mut Vocabulary<'_>) -> Result<Parsed, Vec<TemplateMistake>> {
     let mut parsed = Parsed::compile(text).map_err(|error| vec![syntax_mistake(text, &error)])?;
-    let mut walk = Walk { vocabulary, mistakes: Vec::new(), locals: Vec::new(), line: 1, column: 1 };
+    let mut walk =
+        Walk { vocabulary, mistakes: Vec::new(), locals: Vec::new(), line: 1, column: 1, asked: Vec::new() };
     walk.template(&mut parsed);
     if walk.mistakes.is_empty() { Ok(parsed) } else { Err(walk.mistakes) }
 }
@@ -91,15 +92,33 @@ struct Walk<'v, 't> {
     locals: Vec<String>,
     line: usize,
     column: usize,
+    /// Paths that the current element only asks about.
+    asked: Vec<Path>,
 }
 
 impl Walk<'_, '_> {
     fn template(&mut self, template: &mut Parsed) {
-        for (index, element) in template.elements.iter_mut().enumerate() {
-            if let Some(mapping) = template.mapping.get(index) {
+        let elements = std::mem::take(&mut template.elements);
+        let mut mappings = std::mem::take(&mut template.mapping).into_iter();
+        for mut element in elements {
+            let mapping = mappings.next();
+            if let Some(mapping) = &mapping {
                 (self.line, self.column) = (mapping.0, mapping.1);
             }
-            self.element(element);
+            let outer = std::mem::take(&mut self.asked);
+            self.element(&mut element);
+            let asked = std::mem::replace(&mut self.asked, outer);
+            match &mapping {
+                Some(mapping) => {
+                    template.elements.extend(asked.into_iter().map(probe));
+                    template.mapping.resize(template.elements.len(), mapping.clone());
+                }
+                // `{{else if}}` has no place of its own and must stay alone in its branch: what it asks is
+                // asked before the whole block.
+                None => self.asked.extend(asked),
+            }
+            template.elements.push(element);
+            template.mapping.extend(mapping);
         }
     }
 
@@ -178,6 +197,9 @@ impl Walk<'_, '_> {
             Parameter::Path(_) | Parameter::Name(_) => {
                 let name = name_of(parameter);
                 self.path(&name);
+                if let (true, Ok(path)) = (tolerant, Path::parse(&name)) {
+                    self.asked.push(path);
+                }
                 if !tolerant {
                     let inner = std::mem::replace(parameter, Parameter::Name(String::new()));
                     let seen = Parameter::Name(SEEN.to_owned());
@@ -268,6 +290,11 @@ impl Walk<'_, '_> {
             help: help.into(),
         });
     }
+}
+
+fn probe(path: Path) -> TemplateElement {
+    let name = Parameter::Name(PROBE.to_owned());
+    *Subexpression::new(name, vec![Parameter::Path(path)], Default::default()).element
 }
 
 fn name_of(parameter: &Parameter) -> String {

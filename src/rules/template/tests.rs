@@ -114,6 +114,10 @@ fn what_is_missing_gets_noted_unless_the_template_asks_for_it() {
         "{{body.nope}}{{body.name}}{{upper body.gone}}{{#if body.maybe}}{{body.maybe}}{{/if}}{{default body.no1 'x'}}{{body.object}}{{body.list}}{{body.nope}}",
     )
     .expect("renders");
+    let asked: Vec<&Note> = notes.iter().filter(|note| matches!(note, Note::Absent(_))).collect();
+    assert_eq!(asked, [&Note::Absent("body.maybe".to_owned()), &Note::Absent("body.no1".to_owned())]);
+    let notes: Vec<Note> =
+        notes.into_iter().filter(|note| !matches!(note, Note::Found(_) | Note::Absent(_))).collect();
     assert_eq!(
         notes,
         [
