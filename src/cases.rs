@@ -13,5 +13,6 @@ mod run;
 pub use self::check::Difference;
 pub use self::coverage::{Coverage, Gap};
 pub use self::load::{Case, CaseFile, load};
+pub use self::raw::schema;
 pub use self::record::record;
 pub use self::run::{Outcome, Report, Runner};

@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod explain;
 mod healthcheck;
+mod schema;
 mod serve;
 mod test;
 mod trace;
@@ -42,6 +43,12 @@ enum Command {
     Test(test::Arguments),
     /// Show what the rules make of one webhook, and why; sends nothing
     Explain(explain::Arguments),
+    /// Print the JSON Schema of rules or of test cases, for editors
+    Schema {
+        /// Which
+        #[arg(value_enum, default_value = "rules")]
+        of: schema::Of,
+    },
     /// Ask a running gateway whether it is ready: for images without a shell
     Healthcheck(healthcheck::Arguments),
     /// Print completions for a shell
@@ -61,6 +68,7 @@ pub fn run() -> ExitCode {
         Some(Command::Check { rules }) => check::run(&rules),
         Some(Command::Test(arguments)) => test::run(&arguments),
         Some(Command::Explain(arguments)) => explain::run(&arguments),
+        Some(Command::Schema { of }) => schema::run(of),
         Some(Command::Healthcheck(arguments)) => healthcheck::run(&arguments),
         Some(Command::Completions { shell }) => {
             clap_complete::generate(shell, &mut Cli::command(), "hookbell", &mut std::io::stdout());

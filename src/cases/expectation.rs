@@ -11,7 +11,7 @@ use crate::rules::matcher::Matcher;
 use crate::rules::node::{Node, Value};
 
 /// The fields a notification can have; `server` is ours.
-const FIELDS: &[&str] = &[
+pub(super) const FIELDS: &[&str] = &[
     "server",
     "topic",
     "title",
@@ -79,7 +79,7 @@ pub(super) fn compile_expectation(raw: &At<raw::Expect>, problems: &mut Problems
     let notifications = outcome
         .notifications
         .as_ref()
-        .map(|list| list.iter().filter_map(|node| compile_fields(node, problems)).collect());
+        .map(|list| list.iter().filter_map(|fields| compile_fields(&fields.0, problems)).collect());
     Some(Expectation::Outcome(Expected {
         status: status?,
         rules: outcome.rules.as_ref().map(|rules| rules.iter().map(|rule| rule.value.clone()).collect()),

@@ -228,7 +228,7 @@ fn compile_rule(
     problems: &mut Problems,
 ) -> Option<Rule> {
     let rule = &raw.value;
-    let when = rule.when.as_ref().map(|when| compile_when(when, scope, problems));
+    let when = rule.when.as_ref().map(|when| compile_when(&when.0, scope, problems));
     vocabulary.bindings.clear();
     let bindings = compile_bindings(&rule.bindings, scope, vocabulary, problems);
     let publish = rule
