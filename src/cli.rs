@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod explain;
 mod healthcheck;
+mod init;
 mod schema;
 mod serve;
 mod test;
@@ -33,6 +34,12 @@ enum Command {
     Serve(Box<Settings>),
     /// Show what the shipped rules make of the shipped samples: posts them to a gateway of its own
     Demo(demo::Arguments),
+    /// Write a small rules folder to start from
+    Init {
+        /// The folder
+        #[arg(value_name = "DIR", default_value = "rules")]
+        rules: PathBuf,
+    },
     /// Look for mistakes in the rules
     Check {
         /// The folder of rules
@@ -65,6 +72,7 @@ pub fn run() -> ExitCode {
         None => serve::run(&cli.settings),
         Some(Command::Serve(settings)) => serve::run(&settings),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
+        Some(Command::Init { rules }) => init::run(&rules),
         Some(Command::Check { rules }) => check::run(&rules),
         Some(Command::Test(arguments)) => test::run(&arguments),
         Some(Command::Explain(arguments)) => explain::run(&arguments),

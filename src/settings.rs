@@ -59,6 +59,9 @@ pub struct Settings {
     /// How changes of the rules are noticed
     #[arg(long, env = "HOOKBELL_WATCH", value_name = "HOW", default_value = "notify")]
     pub watch: WatchArg,
+    /// Refuse rules whose own test cases fail, at the start and at each reload
+    #[arg(long, env = "HOOKBELL_REQUIRE_TESTS")]
+    pub require_tests: bool,
     /// How log lines look
     #[arg(long, env = "HOOKBELL_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormatArg,

@@ -15,8 +15,7 @@ use crate::metrics::Metrics;
 use crate::ntfy::system_roots;
 use crate::outbox::retry::Backoff;
 use crate::outbox::{self, Outbox, StoreThread};
-use crate::reload::{Reload, Reloader, log_sources_off};
-use crate::rules::compile::compile_folder;
+use crate::reload::{Reload, Reloader, load, log_sources_off};
 use crate::rules::external::{Environment, ProcessEnvironment};
 use crate::rules::live::Live;
 use crate::server::{Admin, Gateway, bind_admin, bind_webhooks};
@@ -27,7 +26,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_se
 
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     logging::init(settings.log_format.into());
-    let live = match compile_folder(&settings.rules, &ProcessEnvironment) {
+    let live = match load(&settings.rules, &ProcessEnvironment, settings.require_tests) {
         Ok(set) => Arc::new(Live::new(set)),
         Err(problems) => {
             eprint!("{}", check::report(&problems));
@@ -79,6 +78,7 @@ impl Running {
             .with_context(|| format!("cannot listen for webhooks on {}", list(&settings.listen)))?;
         let reloader = Reloader {
             folder: settings.rules.clone(),
+            require_tests: settings.require_tests,
             environment,
             live: live.clone(),
             metrics: metrics.clone(),

@@ -1,0 +1,31 @@
+//! `hookbell init`: a rules folder to start from, which passes `check` and `test`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+/// What is written, by path.
+const FILES: [(&str, &str); 3] = [
+    ("door.yaml", include_str!("init/door.yaml")),
+    ("tests/door.yaml", include_str!("init/tests.yaml")),
+    ("samples/door/ring.json", include_str!("init/ring.json")),
+];
+
+pub(super) fn run(folder: &Path) -> Result<ExitCode> {
+    let paths: Vec<PathBuf> = FILES.iter().map(|(name, _)| folder.join(name)).collect();
+    // Nothing is written when anything is in the way: nobody's rules are worth less than ours.
+    if let Some(taken) = paths.iter().find(|path| path.exists()) {
+        bail!("{:?} is there already; name another folder: hookbell init DIR", taken.display().to_string());
+    }
+    for (path, (_, text)) in paths.iter().zip(FILES) {
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).with_context(|| format!("cannot create {:?}", parent.display().to_string()))?;
+        fs::write(path, text).with_context(|| format!("cannot write {:?}", path.display().to_string()))?;
+        println!("wrote {}", path.display());
+    }
+    let folder = folder.display();
+    println!("\nnext:\n  hookbell check {folder}\n  hookbell test {folder}\n  hookbell --rules {folder}");
+    Ok(ExitCode::SUCCESS)
+}
