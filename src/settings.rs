@@ -32,9 +32,12 @@ pub struct Settings {
     /// The folder of the store
     #[arg(long, env = "HOOKBELL_DATA", value_name = "DIR", default_value = "data")]
     pub data: PathBuf,
-    /// How long delivered and dead notifications are kept
+    /// How long delivered and dead notifications and received webhooks are kept
     #[arg(long, env = "HOOKBELL_KEEP", value_name = "TIME", default_value = "7d", value_parser = parse_duration)]
     pub keep: Duration,
+    /// How much of received webhooks is kept to be looked up; the oldest go first
+    #[arg(long, env = "HOOKBELL_KEEP_SIZE", value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    pub keep_size: usize,
     /// The largest body, also after unpacking
     #[arg(long, env = "HOOKBELL_MAX_BODY", value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     pub max_body: usize,

@@ -14,12 +14,20 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 pub(super) fn run(folder: &Path) -> Result<ExitCode> {
-    let paths: Vec<PathBuf> = FILES.iter().map(|(name, _)| folder.join(name)).collect();
+    let schemas = [
+        (".schemas/rules.json", serde_json::to_string_pretty(&crate::rules::schema::rules())?),
+        (".schemas/tests.json", serde_json::to_string_pretty(&crate::cases::schema())?),
+    ];
+    let files: Vec<(PathBuf, &str)> = FILES
+        .into_iter()
+        .chain(schemas.iter().map(|(name, text)| (*name, text.as_str())))
+        .map(|(name, text)| (folder.join(name), text))
+        .collect();
     // Nothing is written when anything is in the way: nobody's rules are worth less than ours.
-    if let Some(taken) = paths.iter().find(|path| path.exists()) {
+    if let Some((taken, _)) = files.iter().find(|(path, _)| path.exists()) {
         bail!("{:?} is there already; name another folder: hookbell init DIR", taken.display().to_string());
     }
-    for (path, (_, text)) in paths.iter().zip(FILES) {
+    for (path, text) in &files {
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).with_context(|| format!("cannot create {:?}", parent.display().to_string()))?;
         fs::write(path, text).with_context(|| format!("cannot write {:?}", path.display().to_string()))?;

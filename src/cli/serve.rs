@@ -64,7 +64,8 @@ impl Running {
     ) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
         metrics.start_time.set(outbox::unix_ms() as f64 / 1000.0);
-        let options = outbox::Options { keep: settings.keep, ..outbox::Options::default() };
+        let keep_size = u64::try_from(settings.keep_size).unwrap_or(u64::MAX);
+        let options = outbox::Options { keep: settings.keep, keep_size, ..outbox::Options::default() };
         let (outbox, store) = Outbox::open(&settings.data, &options)?;
         // More descriptors than the soft limit gives; the connections are bounded by what it then is.
         let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024);
