@@ -5,3 +5,4 @@ mod support;
 
 mod arrows;
 mod first_steps;
+mod shipped;
