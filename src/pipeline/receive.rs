@@ -84,15 +84,18 @@ pub fn receive(
     let header =
         |name: &str| request.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let unpacked = payload::unpack(raw, header("content-encoding"), reception.limit);
-    let decoded = unpacked.and_then(|body| Ok((payload::decode(&body, header("content-type"))?, body)));
+    // Also a body that cannot be read is shown unpacked, unless that is where it broke.
+    let shown = unpacked.as_deref().unwrap_or(raw);
+    let decoded =
+        unpacked.as_ref().map_err(Clone::clone).and_then(|body| payload::decode(body, header("content-type")));
     match decoded {
-        Ok((value, body)) => {
+        Ok(value) => {
             request.body = value;
             source.hide_secrets(&mut request);
-            Ok(decide(rules, source, request, &body, trace))
+            Ok(decide(rules, source, request, shown, trace))
         }
         Err(Unreadable::Malformed(_)) if source.malformed == Otherwise::Notify => {
-            Ok(notify_malformed(source, raw))
+            Ok(notify_malformed(source, shown))
         }
         Err(unreadable) => {
             tracing::warn!(source = source.name, reason = %unreadable, bytes = raw.len(), "webhook refused");
