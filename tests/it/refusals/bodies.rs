@@ -132,14 +132,19 @@ fn json_may_be_127_levels_deep_and_a_body_one_mebibyte_long() {
 }
 
 #[test]
-fn a_malformed_body_that_came_compressed_is_shown_unpacked() {
+fn a_body_that_is_no_message_of_coolifys_is_shown() {
     let scene = Scene::shipped();
     let path = format!("/hooks/coolify/{SECRET}");
     let headers = [("Content-Type", "application/json"), ("Content-Encoding", "gzip")];
     let told = scene.post(&path, &headers, gzip(b"{\"broken\": "));
     assert_eq!(told[0]["message"], "{\"broken\":");
-    let told = scene.post(&path, &[], b"");
-    assert_eq!(told[0]["title"], "Coolify", "an empty body is readable");
+    for (body, shown) in [("", "(empty body)"), ("disk\nfull\n", "disk\nfull"), ("{}", "{}"), ("7", "7")] {
+        let told = scene.post(&path, &[], body);
+        let expected = json!([{
+            "event": "message", "topic": "coolify", "title": "Coolify", "message": shown, "priority": 3, "tags": ["warning"],
+        }]);
+        assert_eq!(json!(told), expected, "{body:?}");
+    }
 }
 
 #[test]
