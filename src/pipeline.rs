@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::receive::{Reception, Refusal, check_method, receive};
+pub use self::receive::{Reception, Refusal, check_head, receive};
 pub use self::trace::{FieldNote, ItemTrace, RuleTrace, Trace};
 use self::values::Scope;
 use crate::notification::Notification;

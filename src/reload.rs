@@ -119,7 +119,11 @@ impl Reloader {
 ///
 /// # Errors
 /// All mistakes and, when there are none, all cases that fail.
-pub fn load(folder: &Path, environment: &dyn Environment, require_tests: bool) -> Result<RuleSet, Vec<Problem>> {
+pub fn load(
+    folder: &Path,
+    environment: &dyn Environment,
+    require_tests: bool,
+) -> Result<RuleSet, Vec<Problem>> {
     let set = compile_folder(folder, environment)?;
     let failures = if require_tests { cases::failures(folder) } else { Vec::new() };
     if failures.is_empty() { Ok(set) } else { Err(failures) }

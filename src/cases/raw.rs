@@ -120,13 +120,18 @@ impl JsonSchema for Fields {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let field = generator.subschema_for::<crate::rules::schema::Matcher>();
-        let fields: serde_json::Map<String, serde_json::Value> =
-            super::expectation::FIELDS.iter().map(|name| ((*name).to_owned(), field.clone().to_value())).collect();
+        let fields: serde_json::Map<String, serde_json::Value> = super::expectation::FIELDS
+            .iter()
+            .map(|name| ((*name).to_owned(), field.clone().to_value()))
+            .collect();
         json_schema!({ "type": "object", "properties": fields, "additionalProperties": false })
     }
 }
 
 /// The schema of a file of cases.
 pub fn schema() -> serde_json::Value {
-    crate::rules::schema::root::<File>("Hookbell test cases", "Cases of one source, in tests/ of a rules folder.")
+    crate::rules::schema::root::<File>(
+        "Hookbell test cases",
+        "Cases of one source, in tests/ of a rules folder.",
+    )
 }

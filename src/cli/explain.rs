@@ -25,7 +25,9 @@ const LIMIT: usize = 64 * 1024 * 1024;
 
 /// Flags of `explain`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hookbell explain --source github -H 'X-GitHub-Event: push' push.json\n  hookbell explain --case 'a failed run is urgent'")]
+#[command(
+    after_help = "Examples:\n  hookbell explain --source github -H 'X-GitHub-Event: push' push.json\n  hookbell explain --case 'a failed run is urgent'"
+)]
 pub(super) struct Arguments {
     /// The source, by name
     #[arg(long, value_name = "NAME", required_unless_present_any = ["path", "case", "id"])]
@@ -109,7 +111,8 @@ type Subject<'a> = (&'a Source, Request, Vec<u8>);
 
 fn given<'a>(set: &'a RuleSet, arguments: &Arguments) -> Result<Subject<'a>> {
     let (source, path) = find_source(set, arguments)?;
-    let query = arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
+    let query =
+        arguments.path.as_deref().and_then(|path| path.split_once('?')).map_or("", |(_, query)| query);
     let request = Request {
         method: arguments.method.to_ascii_uppercase(),
         query: Request::parse_query(query),
@@ -154,7 +157,10 @@ fn source_named<'a>(set: &'a RuleSet, name: &str) -> Result<&'a Source> {
     let all: Vec<&Source> = set.sources().iter().chain(set.off().iter().map(|off| &off.source)).collect();
     match all.iter().find(|source| source.name == name) {
         Some(source) => Ok(source),
-        None => bail!("unknown source {name:?}; {}", suggestion(name, all.iter().map(|source| source.name.as_str()))),
+        None => bail!(
+            "unknown source {name:?}; {}",
+            suggestion(name, all.iter().map(|source| source.name.as_str()))
+        ),
     }
 }
 

@@ -29,7 +29,8 @@ pub(super) fn run(folder: &Path) -> Result<ExitCode> {
     }
     for (path, text) in &files {
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).with_context(|| format!("cannot create {:?}", parent.display().to_string()))?;
+        fs::create_dir_all(parent)
+            .with_context(|| format!("cannot create {:?}", parent.display().to_string()))?;
         fs::write(path, text).with_context(|| format!("cannot write {:?}", path.display().to_string()))?;
         println!("wrote {}", path.display());
     }

@@ -1,7 +1,7 @@
 //! A webhook's whole way through its source: method, sender, body, rules. Pure, like the rest.
 
 use super::{Decision, Trace, decide, notify_malformed};
-use crate::auth::{Claim, Refusal as Unverified};
+use crate::auth::{Claim, Refusal as Unverified, Verifier};
 use crate::payload::{self, Unreadable};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
@@ -47,13 +47,22 @@ impl Refusal {
     }
 }
 
-/// Whether the source takes this method; asked before a body is read.
-pub fn check_method(source: &Source, method: &str) -> Result<(), Refusal> {
+/// Everything that can be refused before the body is read. So nobody learns by an answer to the body, or by the
+/// time it takes, where a source with a secret path lives.
+pub fn check_head(source: &Source, request: &Request, verify: bool) -> Result<(), Refusal> {
+    check_method(source, &request.method)?;
+    match &source.verifier {
+        Some(verifier) if verify && !verifier.needs_body() => check_sender(source, verifier, request, b""),
+        _ => Ok(()),
+    }
+}
+
+fn check_method(source: &Source, method: &str) -> Result<(), Refusal> {
     if source.methods.iter().any(|allowed| allowed == method) {
         return Ok(());
     }
     // A method of its own would tell that a hidden source lives here.
-    if source.verifier.as_ref().is_some_and(crate::auth::Verifier::hides_source) {
+    if source.verifier.as_ref().is_some_and(Verifier::hides_source) {
         return Err(Refusal::NotFound);
     }
     Err(Refusal::MethodNotAllowed(source.methods.join(", ")))
@@ -68,22 +77,29 @@ pub fn receive(
     reception: Reception,
     trace: Option<&mut Trace>,
 ) -> Result<Decision, Refusal> {
-    check_method(source, &request.method)?;
-    if reception.verify {
-        check_sender(source, &request, raw)?;
+    check_head(source, &request, reception.verify)?;
+    if let Some(verifier) =
+        source.verifier.as_ref().filter(|verifier| reception.verify && verifier.needs_body())
+    {
+        check_sender(source, verifier, &request, raw)?;
     }
     let header =
         |name: &str| request.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let unpacked = payload::unpack(raw, header("content-encoding"), reception.limit);
-    let decoded = unpacked.and_then(|body| Ok((payload::decode(&body, header("content-type"))?, body)));
+    // Also a body that cannot be read is shown unpacked, unless that is where it broke.
+    let shown = unpacked.as_deref().unwrap_or(raw);
+    let decoded = unpacked
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|body| payload::decode(body, header("content-type")));
     match decoded {
-        Ok((value, body)) => {
+        Ok(value) => {
             request.body = value;
             source.hide_secrets(&mut request);
-            Ok(decide(rules, source, request, &body, trace))
+            Ok(decide(rules, source, request, shown, trace))
         }
         Err(Unreadable::Malformed(_)) if source.malformed == Otherwise::Notify => {
-            Ok(notify_malformed(source, raw))
+            Ok(notify_malformed(source, shown))
         }
         Err(unreadable) => {
             tracing::warn!(source = source.name, reason = %unreadable, bytes = raw.len(), "webhook refused");
@@ -92,8 +108,7 @@ pub fn receive(
     }
 }
 
-fn check_sender(source: &Source, request: &Request, raw: &[u8]) -> Result<(), Refusal> {
-    let Some(verifier) = &source.verifier else { return Ok(()) };
+fn check_sender(source: &Source, verifier: &Verifier, request: &Request, raw: &[u8]) -> Result<(), Refusal> {
     let claim = Claim { headers: &request.headers, query: &request.query, path: &request.path, raw };
     verifier.verify(&claim).map_err(|refusal: Unverified| {
         tracing::warn!(source = source.name, reason = %refusal, "webhook refused: sender not verified");

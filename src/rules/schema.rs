@@ -119,7 +119,8 @@ impl JsonSchema for Matcher {
         let matcher = generator.subschema_for::<Self>();
         let text = generator.subschema_for::<Text>();
         let external = generator.subschema_for::<External>();
-        let described = |description: &str, schema: Value| json!({ "description": description, "allOf": [schema] });
+        let described =
+            |description: &str, schema: Value| json!({ "description": description, "allOf": [schema] });
         let plain = |description: &str| json!({ "description": description });
         json_schema!({
             "anyOf": [

@@ -39,7 +39,7 @@ async fn collect(mut payload: Payload, announced: usize, limit: usize) -> Result
         return Ok(first);
     }
     // What is announced is only believed up to a point: memory is taken as bytes come.
-    let mut body = BytesMut::with_capacity(announced.clamp(first.len(), 64 * 1024));
+    let mut body = BytesMut::with_capacity(announced.min(64 * 1024).max(first.len()));
     body.extend_from_slice(&first);
     while body.len() <= limit {
         match payload.next().await {

@@ -10,7 +10,7 @@ use super::{Gateway, body};
 use crate::metrics::{Outcome, Received, Settled, State};
 use crate::notification::Topic;
 use crate::outbox::{Outgoing, Record, Webhook, unix_ms};
-use crate::pipeline::{Decision, Planned, Reception, Refusal, check_method, receive};
+use crate::pipeline::{Decision, Planned, Reception, Refusal, check_head, receive};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
 use crate::rules::source::Source;
@@ -75,11 +75,11 @@ impl Delivery<'_> {
         path: Vec<(String, String)>,
         payload: Payload,
     ) -> Result<Taken, Refused> {
-        check_method(self.source, request.method().as_str())?;
+        let parts = parts_of(request, path);
+        check_head(self.source, &parts, true)?;
         let limits = &self.gateway.limits;
         let raw = body::read(request, payload, limits.body, limits.body_time).await?;
         let reception = Reception { limit: limits.body, verify: true };
-        let parts = parts_of(request, path);
         let shown = parts.clone();
         let decision = receive(self.rules, self.source, parts, &raw, reception, None)?;
         self.store(decision, self.record(shown, &raw)).await

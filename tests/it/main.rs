@@ -5,3 +5,5 @@ mod support;
 
 mod arrows;
 mod first_steps;
+mod refusals;
+mod shipped;

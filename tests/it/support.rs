@@ -2,6 +2,9 @@
 
 pub mod gateway;
 pub mod samples;
+pub mod scene;
 pub mod wait;
+pub mod wire;
 
 pub use gateway::{Answer, Gateway};
+pub use scene::Scene;

@@ -8,7 +8,8 @@ use uuid::Uuid;
 use super::open::{OpenError, explain};
 use crate::outbox::record::Record;
 
-const INSERT: &str = "INSERT INTO webhook (id, received_at, source, size, head, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const INSERT: &str =
+    "INSERT INTO webhook (id, received_at, source, size, head, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const FIND: &str = "SELECT source, received_at, head, body FROM webhook WHERE id = ?1";
 const PRUNE: &str = "DELETE FROM webhook WHERE seq IN (SELECT seq FROM \
     (SELECT seq, received_at, sum(size) OVER (ORDER BY seq) - size AS before FROM \
@@ -21,8 +22,14 @@ type Pairs = Vec<(String, String)>;
 pub(super) fn insert(db: &Connection, id: Uuid, record: &Record) -> rusqlite::Result<i64> {
     let head = serde_json::json!([record.method, record.path, record.query, record.headers]).to_string();
     let size = i64::try_from(head.len() + record.body.len()).unwrap_or(i64::MAX);
-    db.prepare_cached(INSERT)?
-        .execute(params![id.as_bytes(), record.received_at, record.source, size, head, record.body])?;
+    db.prepare_cached(INSERT)?.execute(params![
+        id.as_bytes(),
+        record.received_at,
+        record.source,
+        size,
+        head,
+        record.body
+    ])?;
     Ok(size)
 }
 
@@ -34,7 +41,12 @@ pub(super) fn size(db: &Connection) -> rusqlite::Result<i64> {
 /// Deletes up to `limit` of the oldest records: all that are too old, or any when there is `excess` (bytes
 /// beyond the bound), but then no more than make up for it.
 /// Returns how many went and their bytes.
-pub(super) fn prune(db: &Connection, excess: i64, before: i64, limit: usize) -> rusqlite::Result<(usize, i64)> {
+pub(super) fn prune(
+    db: &Connection,
+    excess: i64,
+    before: i64,
+    limit: usize,
+) -> rusqlite::Result<(usize, i64)> {
     let mut statement = db.prepare_cached(PRUNE)?;
     let sizes = statement.query_map(params![excess, before, limit as i64], |row| row.get::<_, i64>(0))?;
     sizes.collect::<Result<Vec<_>, _>>().map(|sizes| (sizes.len(), sizes.iter().sum()))
@@ -55,7 +67,17 @@ pub(in crate::outbox) fn find(data: &Path, id: Uuid) -> Result<Option<Record>, O
 
 fn record(row: &rusqlite::Row<'_>) -> rusqlite::Result<Record> {
     let head: String = row.get(2)?;
-    let (method, path, query, headers): (String, Pairs, Pairs, Pairs) = serde_json::from_str(&head)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error)))?;
-    Ok(Record { source: row.get(0)?, method, path, query, headers, body: row.get(3)?, received_at: row.get(1)? })
+    let (method, path, query, headers): (String, Pairs, Pairs, Pairs) =
+        serde_json::from_str(&head).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
+        })?;
+    Ok(Record {
+        source: row.get(0)?,
+        method,
+        path,
+        query,
+        headers,
+        body: row.get(3)?,
+        received_at: row.get(1)?,
+    })
 }

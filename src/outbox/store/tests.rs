@@ -29,7 +29,13 @@ fn webhook(payload: &str) -> Webhook {
         rule: "any".to_owned(),
         payload: payload.to_owned(),
     };
-    Webhook { id: Uuid::now_v7(), source: "test".to_owned(), received_at: 1, record: None, notifications: vec![one] }
+    Webhook {
+        id: Uuid::now_v7(),
+        source: "test".to_owned(),
+        received_at: 1,
+        record: None,
+        notifications: vec![one],
+    }
 }
 
 /// One group of one command.
@@ -191,7 +197,12 @@ fn a_data_directory_that_we_make_is_private() {
 fn records_are_found_again_until_newer_ones_need_their_room() {
     let (data, mut store) = store();
     let recorded = |n: u8| {
-        let record = Record { source: "test".to_owned(), body: vec![n; 1000], received_at: unix_ms(), ..Record::default() };
+        let record = Record {
+            source: "test".to_owned(),
+            body: vec![n; 1000],
+            received_at: unix_ms(),
+            ..Record::default()
+        };
         Webhook { record: Some(record), ..webhook("{}") }
     };
     let webhooks: Vec<Webhook> = (0..30).map(recorded).collect();

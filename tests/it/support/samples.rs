@@ -50,3 +50,10 @@ fn read(path: &Path) -> Sample {
         headers: headers.lines().filter_map(parse).collect(),
     }
 }
+
+impl Sample {
+    /// The body, to be edited.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{}: {e}", self.name))
+    }
+}
