@@ -41,11 +41,7 @@ enum Command {
         rules: PathBuf,
     },
     /// Look for mistakes in the rules
-    Check {
-        /// The folder of rules
-        #[arg(value_name = "DIR", env = "HOOKBELL_RULES", default_value = "rules")]
-        rules: PathBuf,
-    },
+    Check(check::Arguments),
     /// Run the test cases beside the rules
     Test(test::Arguments),
     /// Show what the rules make of one webhook, and why; sends nothing
@@ -73,7 +69,7 @@ pub fn run() -> ExitCode {
         Some(Command::Serve(settings)) => serve::run(&settings),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
         Some(Command::Init { rules }) => init::run(&rules),
-        Some(Command::Check { rules }) => check::run(&rules),
+        Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Test(arguments)) => test::run(&arguments),
         Some(Command::Explain(arguments)) => explain::run(&arguments),
         Some(Command::Schema { of }) => schema::run(of),

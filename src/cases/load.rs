@@ -64,7 +64,7 @@ fn load_file(path: &Path, problems: &mut Problems) -> Option<CaseFile> {
     let text = fs::read_to_string(path)
         .map_err(|error| problems.push(Problem::anywhere(format!("cannot read {name:?}: {}", error.kind()))))
         .ok()?;
-    let file = Arc::new(SourceFile { path: name.clone(), text });
+    let file = Arc::new(SourceFile::new(name.clone(), text));
     let node = Node::parse(&file).map_err(|problem| problems.push(problem)).ok()?;
     let raw = raw::File::decode(&node, problems)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

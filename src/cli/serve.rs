@@ -157,8 +157,9 @@ fn delivery_options(observer: Option<Observer>) -> Result<delivery::Options> {
 fn announce(live: &Live, webhooks: &[std::net::SocketAddr], admin: &[std::net::SocketAddr]) {
     let set = live.current();
     log_sources_off(&set);
-    for source in set.sources().iter().filter(|source| source.verifier.is_none()) {
-        tracing::warn!(source = source.name, "source believes everybody: add `verify:` to it");
+    for warning in set.warnings() {
+        let place = warning.place.as_ref().map(ToString::to_string).unwrap_or_default();
+        tracing::warn!(place, "{}: {}", warning.message, warning.help.as_deref().unwrap_or_default());
     }
     if set.targets().is_empty() {
         tracing::warn!("no ntfy server: notifications are printed here; set NTFY_URL to send them");

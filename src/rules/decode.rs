@@ -244,8 +244,8 @@ pub(crate) fn mismatch<T>(node: &Node, expected: &str, problems: &mut Problems) 
 
 fn describe(node: &Node) -> String {
     match node.scalar_text() {
-        Some(text) => format!("{} ({text:?})", node.kind()),
-        None => node.kind().to_owned(),
+        Some(text) if !node.place.file.hides(&text) => format!("{} ({text:?})", node.kind()),
+        _ => node.kind().to_owned(),
     }
 }
 
