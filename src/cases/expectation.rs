@@ -72,7 +72,9 @@ pub(super) fn compile_expectation(raw: &At<raw::Expect>, problems: &mut Problems
     let status = outcome.status.as_ref().map_or(Some(200), |status| {
         let valid = u16::try_from(status.value).ok().filter(|status| (100..600).contains(status));
         if valid.is_none() {
-            problems.push(Problem::at(&status.place, format!("{} is no http status", status.value)));
+            let message = format!("{} is no http status", status.value);
+            problems
+                .push(Problem::at(&status.place, message).help("use 200, 400, 401, 404, 405, 413 or 415"));
         }
         valid
     });

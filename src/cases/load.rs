@@ -100,7 +100,7 @@ fn compile_case(
     let environment: BTreeMap<String, String> =
         variables.map(|(key, value)| (key.name.clone(), value.value.clone())).collect();
     let headers = headers_of(request, file, problems);
-    let body = body_of(request, &case.request.place, file, problems);
+    let body = body_of(request, file, problems);
     let received_at = clock_of(case.clock.as_ref(), problems);
     let expect = compile_expectation(&case.expect, problems);
     Some(Case {
@@ -157,13 +157,7 @@ fn body_of(request: &raw::Request, place: &Place, file: &Path, problems: &mut Pr
             Value::Text(text) => Some(text.clone().into_bytes()),
             _ => Some(node.to_json(problems)?.to_string().into_bytes()),
         },
-        (None, None) if matches!(request.method.as_ref().map(|m| m.value.as_str()), Some("GET" | "HEAD")) => {
-            Some(Vec::new())
-        }
-        (None, None) => {
-            problems.push(Problem::at(place, "the request has no body").help("add `body:` or `body_file:`"));
-            None
-        }
+        (None, None) => Some(Vec::new()),
     }
 }
 

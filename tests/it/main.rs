@@ -6,4 +6,5 @@ mod support;
 mod arrows;
 mod first_steps;
 mod refusals;
+mod rule_tests;
 mod shipped;
