@@ -145,7 +145,7 @@ fn headers_of(request: &raw::Request, file: &Path, problems: &mut Problems) -> O
     Some(headers)
 }
 
-fn body_of(request: &raw::Request, place: &Place, file: &Path, problems: &mut Problems) -> Option<Vec<u8>> {
+fn body_of(request: &raw::Request, file: &Path, problems: &mut Problems) -> Option<Vec<u8>> {
     match (&request.body, &request.body_file) {
         (Some(_), Some(second)) => {
             problems
