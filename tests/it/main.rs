@@ -4,6 +4,7 @@
 mod support;
 
 mod arrows;
+mod documents;
 mod first_steps;
 mod refusals;
 mod rule_tests;

@@ -145,7 +145,8 @@ impl Walk<'_, '_> {
         let name = name_of(&call.name);
         let bare = call.params.is_empty() && call.hash.is_empty();
         if !bare || self.is_helper(&name) {
-            return self.call(call, &name);
+            self.call(call, &name);
+            return print_result(call);
         }
         self.path(&name);
         match Path::parse(&name) {
@@ -297,6 +298,13 @@ impl Walk<'_, '_> {
             help: help.into(),
         });
     }
+}
+
+/// What a helper makes is printed like any other value: `{{h x}}` becomes `{{print (h x)}}`.
+fn print_result(call: &mut HelperTemplate) {
+    let name = std::mem::replace(&mut call.name, Parameter::Name(PRINT.to_owned()));
+    let (params, hash) = (std::mem::take(&mut call.params), std::mem::take(&mut call.hash));
+    call.params = vec![Parameter::Subexpression(Subexpression::new(name, params, hash))];
 }
 
 fn probe(path: Path) -> TemplateElement {

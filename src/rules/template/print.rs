@@ -115,8 +115,11 @@ impl HelperDef for Probe {
 }
 
 fn take_note(notes: &Notes, helper: &Helper<'_>) {
-    let Some(param) = helper.param(0) else { return };
-    let path = param.relative_path().cloned().unwrap_or_default();
+    // The result of a helper comes from no path.
+    let Some((param, path)) = helper.param(0).and_then(|param| Some((param, param.relative_path()?.clone())))
+    else {
+        return;
+    };
     let printed = helper.name() == PRINT;
     match param.value() {
         _ if param.is_value_missing() && helper.name() == PROBE => notes.add(Note::Absent(path)),

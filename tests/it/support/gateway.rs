@@ -23,6 +23,7 @@ pub struct Gateway {
     /// Where operators look.
     pub admin: SocketAddr,
     log: Arc<Mutex<Vec<Value>>>,
+    printed: Arc<Mutex<Vec<Value>>>,
     folder: Arc<TempDir>,
     agent: ureq::Agent,
 }
@@ -135,6 +136,12 @@ impl Gateway {
         self.folder.path().join("data")
     }
 
+    /// All lines on standard output so far.
+    pub fn stdout(&self) -> Vec<String> {
+        let printed = self.printed.lock().expect("the lines");
+        printed.iter().map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned)).collect()
+    }
+
     /// All log lines so far, as JSON.
     pub fn log(&self) -> Vec<Value> {
         self.log.lock().expect("the log").clone()
@@ -237,7 +244,8 @@ impl Plan {
             .expect("to start the gateway");
         let log = Arc::new(Mutex::new(Vec::new()));
         collect(child.stderr.take().expect("stderr"), log.clone());
-        collect(child.stdout.take().expect("stdout"), Arc::default());
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        collect(child.stdout.take().expect("stdout"), printed.clone());
         let ready = until("the gateway to be ready", || {
             if let Some(status) = child.try_wait().expect("a child") {
                 panic!("the gateway ended with {status}: {:#?}", log.lock().expect("the log"));
@@ -255,6 +263,7 @@ impl Plan {
             webhooks: address("webhooks"),
             admin: address("admin"),
             log,
+            printed,
             folder: self.folder.clone(),
             agent: config.build().into(),
         }
