@@ -3,7 +3,9 @@
 
 mod support;
 
+mod admin;
 mod arrows;
+mod commands;
 mod first_steps;
 mod refusals;
 mod shipped;
