@@ -2,12 +2,13 @@
 
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
 pub use self::watch::Watch;
+use crate::cases;
 use crate::metrics::{Metrics, ReloadResult, Reloaded};
 use crate::problem::Problem;
 use crate::rules::compile::compile_folder;
@@ -35,6 +36,8 @@ impl Reload {
 pub struct Reloader {
     /// The rules folder.
     pub folder: PathBuf,
+    /// Whether rules whose own cases fail are refused.
+    pub require_tests: bool,
     /// Resolves `{env: …}`.
     pub environment: Arc<dyn Environment + Send + Sync>,
     /// The set in force.
@@ -110,6 +113,20 @@ impl Reloader {
         self.metrics.rules.set(rules);
         self.metrics.rules_stale.set(i64::from(self.live.stale().is_some()));
     }
+}
+
+/// Compiles the folder; with `require_tests`, rules whose own cases fail are refused too.
+///
+/// # Errors
+/// All mistakes and, when there are none, all cases that fail.
+pub fn load(
+    folder: &Path,
+    environment: &dyn Environment,
+    require_tests: bool,
+) -> Result<RuleSet, Vec<Problem>> {
+    let set = compile_folder(folder, environment)?;
+    let failures = if require_tests { cases::failures(folder) } else { Vec::new() };
+    if failures.is_empty() { Ok(set) } else { Err(failures) }
 }
 
 /// Says which sources are off and what turns them on.

@@ -9,6 +9,7 @@ pub mod matcher;
 pub(crate) mod node;
 mod raw;
 pub mod request;
+pub mod schema;
 pub mod selector;
 pub mod set;
 pub mod source;

@@ -11,7 +11,7 @@ use crate::rules::matcher::Matcher;
 use crate::rules::node::{Node, Value};
 
 /// The fields a notification can have; `server` is ours.
-const FIELDS: &[&str] = &[
+pub(super) const FIELDS: &[&str] = &[
     "server",
     "topic",
     "title",
@@ -72,14 +72,16 @@ pub(super) fn compile_expectation(raw: &At<raw::Expect>, problems: &mut Problems
     let status = outcome.status.as_ref().map_or(Some(200), |status| {
         let valid = u16::try_from(status.value).ok().filter(|status| (100..600).contains(status));
         if valid.is_none() {
-            problems.push(Problem::at(&status.place, format!("{} is no http status", status.value)));
+            let message = format!("{} is no http status", status.value);
+            problems
+                .push(Problem::at(&status.place, message).help("use 200, 400, 401, 404, 405, 413 or 415"));
         }
         valid
     });
     let notifications = outcome
         .notifications
         .as_ref()
-        .map(|list| list.iter().filter_map(|node| compile_fields(node, problems)).collect());
+        .map(|list| list.iter().filter_map(|fields| compile_fields(&fields.0, problems)).collect());
     Some(Expectation::Outcome(Expected {
         status: status?,
         rules: outcome.rules.as_ref().map(|rules| rules.iter().map(|rule| rule.value.clone()).collect()),

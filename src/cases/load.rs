@@ -64,7 +64,7 @@ fn load_file(path: &Path, problems: &mut Problems) -> Option<CaseFile> {
     let text = fs::read_to_string(path)
         .map_err(|error| problems.push(Problem::anywhere(format!("cannot read {name:?}: {}", error.kind()))))
         .ok()?;
-    let file = Arc::new(SourceFile { path: name.clone(), text });
+    let file = Arc::new(SourceFile::new(name.clone(), text));
     let node = Node::parse(&file).map_err(|problem| problems.push(problem)).ok()?;
     let raw = raw::File::decode(&node, problems)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -100,7 +100,7 @@ fn compile_case(
     let environment: BTreeMap<String, String> =
         variables.map(|(key, value)| (key.name.clone(), value.value.clone())).collect();
     let headers = headers_of(request, file, problems);
-    let body = body_of(request, &case.request.place, file, problems);
+    let body = body_of(request, file, problems);
     let received_at = clock_of(case.clock.as_ref(), problems);
     let expect = compile_expectation(&case.expect, problems);
     Some(Case {
@@ -145,7 +145,7 @@ fn headers_of(request: &raw::Request, file: &Path, problems: &mut Problems) -> O
     Some(headers)
 }
 
-fn body_of(request: &raw::Request, place: &Place, file: &Path, problems: &mut Problems) -> Option<Vec<u8>> {
+fn body_of(request: &raw::Request, file: &Path, problems: &mut Problems) -> Option<Vec<u8>> {
     match (&request.body, &request.body_file) {
         (Some(_), Some(second)) => {
             problems
@@ -157,13 +157,7 @@ fn body_of(request: &raw::Request, place: &Place, file: &Path, problems: &mut Pr
             Value::Text(text) => Some(text.clone().into_bytes()),
             _ => Some(node.to_json(problems)?.to_string().into_bytes()),
         },
-        (None, None) if matches!(request.method.as_ref().map(|m| m.value.as_str()), Some("GET" | "HEAD")) => {
-            Some(Vec::new())
-        }
-        (None, None) => {
-            problems.push(Problem::at(place, "the request has no body").help("add `body:` or `body_file:`"));
-            None
-        }
+        (None, None) => Some(Vec::new()),
     }
 }
 

@@ -1,40 +1,42 @@
 //! Test cases as they are written.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
 use crate::problem::Problems;
 use crate::rules::decode::{At, Decode, Entries, record};
 use crate::rules::node::Node;
 
 record! {
     /// Test cases of one source.
-    File {
+    File as "cases" {
         /// The source they are about. Default: the file's name. Example: `github`
         source: Option<At<String>> = "source",
         /// Variables for all cases of the file. Example: `{ HOOKBELL_GITHUB_TOPIC: ci }`
         env: Entries<At<String>> = "env",
-        /// The cases.
+        /// The cases. Example: `[{ name: a ring is told, request: { body: { event: ring } }, expect: { notifications: [{ title: Ring }] } }]`
         cases: Vec<At<Case>> = "cases",
     }
 }
 
 record! {
     /// One request, and what must come of it.
-    Case {
+    Case as "case" {
         /// A sentence that says what must hold. Example: `a failed run is urgent`
         name: At<String> = "name",
-        /// The webhook.
+        /// The webhook. Example: `{ headers: { X-GitHub-Event: push }, body_file: ../samples/github/push_branch.json }`
         request: At<Request> = "request",
         /// Variables for this case. Example: `{ HOOKBELL_GITHUB_TOPIC: ci }`
         env: Entries<At<String>> = "env",
         /// When the webhook comes. Example: `2026-12-01T09:30:00Z`
         clock: Option<At<String>> = "clock",
-        /// What must come of it: a mapping, `nothing`, or `record` for `hookbell test --update` to fill in.
+        /// What must come of it: a mapping, `nothing`, or `record` for `hookbell test --update` to fill in. Example: `nothing`
         expect: At<Expect> = "expect",
     }
 }
 
 record! {
     /// A webhook.
-    Request {
+    Request as "request" {
         /// Default POST. Example: `PUT`
         method: Option<At<String>> = "method",
         /// Headers. Example: `{ X-GitHub-Event: push }`
@@ -58,13 +60,13 @@ record! {
 
 record! {
     /// What must come of a webhook.
-    Outcome {
+    Outcome as "outcome" {
         /// The HTTP status. Default 200. Example: `401`
         status: Option<At<u64>> = "status",
         /// The names of the rules that match, in order. Example: `[a run failed]`
         rules: Option<Vec<At<String>>> = "rules",
-        /// One mapping for each notification, in order: fields with their exact values, or with matchers as in `when`.
-        notifications: Option<Vec<Node>> = "notifications",
+        /// One mapping for each notification, in order: fields with their exact values, or with matchers as in `when`. Example: `[{ topic: ci, title: { contains: failed } }]`
+        notifications: Option<Vec<Fields>> = "notifications",
         /// Whether each notification must have exactly the fields named. Example: `true`
         whole: Option<At<bool>> = "whole",
     }
@@ -82,6 +84,11 @@ pub(crate) enum Expect {
 }
 
 impl Decode for Expect {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let outcome = Outcome::schema(generator);
+        json_schema!({ "anyOf": [{ "enum": ["nothing", "record"] }, outcome] })
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         match node.scalar_text().as_deref() {
             Some("nothing") => Some(Self::Nothing),
@@ -90,4 +97,41 @@ impl Decode for Expect {
             None => Outcome::decode(node, problems).map(Self::Outcome),
         }
     }
+}
+
+/// The fields of an expected notification, compiled from their tree.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields(pub(crate) Node);
+
+impl Decode for Fields {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Self>()
+    }
+
+    fn decode(node: &Node, _: &mut Problems) -> Option<Self> {
+        Some(Self(node.clone()))
+    }
+}
+
+impl JsonSchema for Fields {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "fields".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let field = generator.subschema_for::<crate::rules::schema::Matcher>();
+        let fields: serde_json::Map<String, serde_json::Value> = super::expectation::FIELDS
+            .iter()
+            .map(|name| ((*name).to_owned(), field.clone().to_value()))
+            .collect();
+        json_schema!({ "type": "object", "properties": fields, "additionalProperties": false })
+    }
+}
+
+/// The schema of a file of cases.
+pub fn schema() -> serde_json::Value {
+    crate::rules::schema::root::<File>(
+        "Hookbell test cases",
+        "Cases of one source, in tests/ of a rules folder.",
+    )
 }

@@ -10,7 +10,7 @@ use super::coverage::Coverage;
 use super::environment::CaseEnvironment;
 use super::expectation::Expectation;
 use super::load::Case;
-use crate::pipeline::{Decision, Reception, Trace, receive};
+use crate::pipeline::{Decision, Reception, Refusal, Trace, receive};
 use crate::problem::{Problem, suggestion};
 use crate::rules::compile::compile_folder;
 use crate::rules::request::Request;
@@ -56,6 +56,11 @@ impl Report {
     /// What the rules decided; `None` for a webhook that was refused, and for a broken case.
     pub fn decision(&self) -> Option<&Decision> {
         self.actual.as_ref()?.as_ref().ok()
+    }
+
+    /// Why the webhook was refused, if it was.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.actual.as_ref()?.as_ref().err()
     }
 }
 

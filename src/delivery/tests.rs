@@ -97,6 +97,7 @@ async fn enqueue(outbox: &Outbox, server: &str, topic: &str) {
         id: Uuid::now_v7(),
         source: "test".to_owned(),
         received_at: unix_ms(),
+        record: None,
         notifications: vec![one],
     };
     outbox.enqueue(webhook).await.unwrap();

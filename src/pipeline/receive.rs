@@ -78,7 +78,9 @@ pub fn receive(
     trace: Option<&mut Trace>,
 ) -> Result<Decision, Refusal> {
     check_head(source, &request, reception.verify)?;
-    if let Some(verifier) = source.verifier.as_ref().filter(|verifier| reception.verify && verifier.needs_body()) {
+    if let Some(verifier) =
+        source.verifier.as_ref().filter(|verifier| reception.verify && verifier.needs_body())
+    {
         check_sender(source, verifier, &request, raw)?;
     }
     let header =
@@ -86,8 +88,10 @@ pub fn receive(
     let unpacked = payload::unpack(raw, header("content-encoding"), reception.limit);
     // Also a body that cannot be read is shown unpacked, unless that is where it broke.
     let shown = unpacked.as_deref().unwrap_or(raw);
-    let decoded =
-        unpacked.as_ref().map_err(Clone::clone).and_then(|body| payload::decode(body, header("content-type")));
+    let decoded = unpacked
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|body| payload::decode(body, header("content-type")));
     match decoded {
         Ok(value) => {
             request.body = value;

@@ -87,11 +87,8 @@ fn syntax_problem(file: &Arc<SourceFile>, error: &serde_saphyr::Error) -> Proble
         return problem.help("a value that begins with `{{` needs quotes: \"{{…}}\"");
     }
     if message.starts_with("duplicate mapping key") {
-        return Problem {
-            message: message.replace(", set DuplicateKeyPolicy in Options if acceptable", ""),
-            ..problem
-        }
-        .help("keep one of the two");
+        let message = message.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
+        return Problem::at(&place, format!("invalid yaml: {message}")).help("keep one of the two");
     }
     problem
 }

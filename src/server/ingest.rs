@@ -9,7 +9,7 @@ use super::error::Refused;
 use super::{Gateway, body};
 use crate::metrics::{Outcome, Received, Settled, State};
 use crate::notification::Topic;
-use crate::outbox::{Outgoing, Webhook, unix_ms};
+use crate::outbox::{Outgoing, Record, Webhook, unix_ms};
 use crate::pipeline::{Decision, Planned, Reception, Refusal, check_head, receive};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
@@ -80,18 +80,34 @@ impl Delivery<'_> {
         let limits = &self.gateway.limits;
         let raw = body::read(request, payload, limits.body, limits.body_time).await?;
         let reception = Reception { limit: limits.body, verify: true };
+        let shown = parts.clone();
         let decision = receive(self.rules, self.source, parts, &raw, reception, None)?;
-        self.store(decision).await
+        self.store(decision, self.record(shown, &raw)).await
     }
 
-    async fn store(&self, decision: Decision) -> Result<Taken, Refused> {
+    /// The webhook without what proves its sender.
+    fn record(&self, mut shown: Request, raw: &[u8]) -> Record {
+        self.source.hide_secrets(&mut shown);
+        Record {
+            source: self.source.name.clone(),
+            method: shown.method,
+            path: shown.path,
+            query: shown.query,
+            headers: shown.headers,
+            body: raw.to_vec(),
+            received_at: shown.received_at,
+        }
+    }
+
+    async fn store(&self, decision: Decision, record: Record) -> Result<Taken, Refused> {
         let id = Uuid::now_v7();
         let notifications = decision.notifications.len();
         let servers: Vec<_> = decision.notifications.iter().map(|planned| planned.server.clone()).collect();
         let webhook = Webhook {
             id,
             source: self.source.name.clone(),
-            received_at: unix_ms(),
+            received_at: record.received_at,
+            record: Some(record),
             notifications: decision.notifications.into_iter().map(outgoing).collect(),
         };
         self.gateway.outbox.enqueue(webhook).await.map_err(|error| {

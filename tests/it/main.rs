@@ -8,4 +8,5 @@ mod arrows;
 mod commands;
 mod first_steps;
 mod refusals;
+mod rule_tests;
 mod shipped;

@@ -98,7 +98,10 @@ fn a_webhook_that_proves_nothing_is_refused() {
         let answer = scene.gateway.post("/hooks/github", &headers, BODY);
         assert_eq!(error(&answer), (401, "unauthorized".to_owned()), "{what}");
     }
-    assert_eq!(scene.gateway.metric(r#"hookbell_webhooks_total{source="github",outcome="Refused"}"#), Some(15.0));
+    assert_eq!(
+        scene.gateway.metric(r#"hookbell_webhooks_total{source="github",outcome="Refused"}"#),
+        Some(15.0)
+    );
     unharmed(&scene);
 }
 
@@ -115,7 +118,9 @@ fn a_wrong_secret_in_a_path_looks_like_an_unknown_path() {
     let longer = format!("/hooks/coolify/{SECRET}x");
     let deeper = format!("/hooks/coolify/{SECRET}/x");
     let encoded_slash = format!("/hooks/coolify/{SECRET}%2F");
-    for path in ["/hooks/coolify/wrong", "/hooks/coolify/%00", "/hooks/coolify/%ff", &longer, &deeper, &encoded_slash] {
+    for path in
+        ["/hooks/coolify/wrong", "/hooks/coolify/%00", "/hooks/coolify/%ff", &longer, &deeper, &encoded_slash]
+    {
         assert_eq!(essence(scene.gateway.post(path, &[], BODY)), unknown, "{path}");
         let broken = scene.gateway.post(path, &[("Content-Type", "application/json")], "{");
         assert_eq!(essence(broken), unknown, "{path} with a broken body");

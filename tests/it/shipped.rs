@@ -35,7 +35,11 @@ fn compare(source: &str) {
     }
     let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let golden: Golden = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(seen.keys().collect::<Vec<_>>(), golden.keys().collect::<Vec<_>>(), "other samples than golden ones");
+    assert_eq!(
+        seen.keys().collect::<Vec<_>>(),
+        golden.keys().collect::<Vec<_>>(),
+        "other samples than golden ones"
+    );
     for (name, notifications) in &golden {
         assert_eq!(seen[name], *notifications, "{source}/{name}");
     }
@@ -61,7 +65,10 @@ fn blemishes(text: &str) -> Vec<&'static str> {
     check(text.lines().any(|line| line.trim().is_empty()), "an empty line");
     check(text.lines().any(|line| line.ends_with([':', ',', '—', '→', '('])), "a dangling label");
     check(text.lines().any(|line| line.starts_with([':', ',', '—', '→'])), "a label without its start");
-    check(["null", "undefined", "[object", "<no value>", "()"].iter().any(|word| text.contains(word)), "nothing, spelt out");
+    check(
+        ["null", "undefined", "[object", "<no value>", "()"].iter().any(|word| text.contains(word)),
+        "nothing, spelt out",
+    );
     check(text.contains("{\"") || text.contains("[\"") || text.contains("{{"), "raw JSON or a template");
     found
 }
@@ -72,10 +79,16 @@ fn every_title_and_message_reads_well() {
     for source in ["github", "coolify"] {
         let text = std::fs::read_to_string(golden_file(source)).expect("a golden file");
         let golden: Golden = serde_json::from_str(&text).expect("JSON");
-        for (name, notification) in golden.iter().flat_map(|(name, all)| all.iter().map(move |one| (name, one))) {
+        for (name, notification) in
+            golden.iter().flat_map(|(name, all)| all.iter().map(move |one| (name, one)))
+        {
             for field in ["title", "message"] {
                 let text = notification[field].as_str().unwrap_or_default();
-                bad.extend(blemishes(text).into_iter().map(|what| format!("{source}/{name}: {field} is {what}: {text:?}")));
+                bad.extend(
+                    blemishes(text)
+                        .into_iter()
+                        .map(|what| format!("{source}/{name}: {field} is {what}: {text:?}")),
+                );
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What the tests share.
 
+pub mod command;
 pub mod gateway;
 pub mod samples;
 pub mod scene;

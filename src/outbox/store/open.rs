@@ -126,7 +126,7 @@ fn configure(db: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn explain(path: &Path, error: &rusqlite::Error) -> OpenError {
+pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> OpenError {
     let (path, reason) = (path.to_owned(), error.to_string());
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => OpenError::Foreign { path },

@@ -52,7 +52,7 @@ fn read_file(path: &Path, problems: &mut Problems) -> Option<Arc<SourceFile>> {
     let report = |reason: String| Problem::anywhere(format!("cannot read {name:?}: {reason}"));
     match fs::read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => Some(Arc::new(SourceFile { path: name, text })),
+            Ok(text) => Some(Arc::new(SourceFile::new(name, text))),
             Err(_) => {
                 problems.push(report("it is not utf-8".to_owned()).help("save the file as utf-8"));
                 None

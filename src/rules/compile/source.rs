@@ -1,5 +1,6 @@
 //! From an entry of `sources:` to a [`Source`].
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::condition::{Scope, compile_when};
@@ -25,6 +26,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) servers: &'a [&'a str],
     /// Queries that templates need, collected over all sources.
     pub(super) queries: Vec<Selector>,
+    /// Tables that templates use, likewise.
+    pub(super) used_tables: BTreeSet<String>,
 }
 
 /// A compiled source, or one that is off for want of a secret.
@@ -48,13 +51,19 @@ pub(super) fn compile_source(
     if let Some(defaults) = &source.defaults {
         check_literals(&defaults.value, problems);
     }
-    let mut vocabulary =
-        Vocabulary { tables: around.tables, split: false, bindings: Vec::new(), queries: Vec::new() };
+    let mut vocabulary = Vocabulary {
+        tables: around.tables,
+        split: false,
+        bindings: Vec::new(),
+        queries: Vec::new(),
+        used_tables: Default::default(),
+    };
     let dedupe = source.dedupe.as_ref().and_then(|dedupe| compile_dedupe(dedupe, &mut vocabulary, problems));
     vocabulary.split = source.split.is_some();
     let scope = Scope { path_names: &path_names, split: source.split.is_some() };
     let rules = compile_rules(source, scope, &defaults, around.servers, &mut vocabulary, problems);
     around.queries.append(&mut vocabulary.queries);
+    around.used_tables.append(&mut vocabulary.used_tables);
     let Verification { verifier, waits_for, secret_segment, secret_parameter, secret_header } =
         compile_verify(source.verify.as_ref(), &path_names, &raw.place, problems);
     let fallback = fallback_of(&defaults);
@@ -228,7 +237,7 @@ fn compile_rule(
     problems: &mut Problems,
 ) -> Option<Rule> {
     let rule = &raw.value;
-    let when = rule.when.as_ref().map(|when| compile_when(when, scope, problems));
+    let when = rule.when.as_ref().map(|when| compile_when(&when.0, scope, problems));
     vocabulary.bindings.clear();
     let bindings = compile_bindings(&rule.bindings, scope, vocabulary, problems);
     let publish = rule

@@ -1,5 +1,7 @@
 //! Finding at load what handlebars would find only when rendering: unknown helpers, tables and names.
 
+use std::collections::BTreeSet;
+
 use handlebars::template::{
     BlockParam, DecoratorTemplate, HelperTemplate, Parameter, Subexpression, Template as Parsed,
     TemplateElement,
@@ -37,6 +39,8 @@ pub struct Vocabulary<'a> {
     pub bindings: Vec<String>,
     /// Every query given to the `jsonpath` helper.
     pub queries: Vec<Selector>,
+    /// Every table that the `table` helper names.
+    pub used_tables: BTreeSet<String>,
 }
 
 /// A mistake in a template, with its position inside the template's text.
@@ -228,6 +232,9 @@ impl Walk<'_, '_> {
                 let known = self.vocabulary.tables.keys().map(String::as_str);
                 let help = suggestion(&table, known);
                 self.report(format!("unknown table {table:?}"), help);
+            }
+            ("table", Some(table)) => {
+                self.vocabulary.used_tables.insert(table);
             }
             ("jsonpath", Some(query)) => match Selector::parse(&query) {
                 Ok(selector) => self.vocabulary.queries.push(selector),

@@ -24,8 +24,13 @@ fn context() -> Value {
 
 fn try_render(text: &str) -> Result<(String, Vec<Note>), String> {
     let tables = tables();
-    let mut vocabulary =
-        Vocabulary { tables: &tables, split: false, bindings: vec!["a".to_owned()], queries: Vec::new() };
+    let mut vocabulary = Vocabulary {
+        tables: &tables,
+        split: false,
+        bindings: vec!["a".to_owned()],
+        queries: Vec::new(),
+        used_tables: Default::default(),
+    };
     let template = Template::parse(text, &mut vocabulary).map_err(|mistakes| {
         mistakes
             .iter()

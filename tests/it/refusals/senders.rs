@@ -21,7 +21,12 @@ sources:
 ";
 
 fn mac<M: Mac + KeyInit>(key: &str) -> Vec<u8> {
-    <M as KeyInit>::new_from_slice(key.as_bytes()).expect("a key").chain_update(BODY).finalize().into_bytes().to_vec()
+    <M as KeyInit>::new_from_slice(key.as_bytes())
+        .expect("a key")
+        .chain_update(BODY)
+        .finalize()
+        .into_bytes()
+        .to_vec()
 }
 
 fn post(scene: &Scene, path: &str, headers: &[(&str, &str)]) -> Answer {

@@ -50,7 +50,11 @@ fn garbage_is_answered_with_400_and_the_connection_closed() {
 fn a_body_in_chunks_is_taken_up_to_the_limit() {
     let scene = Scene::start(Gateway::shipped().flag("--max-body", "1KiB"));
     let chunked = |body: &str, signature: &str| {
-        let headers = [("Transfer-Encoding", "chunked"), ("X-GitHub-Event", "ping"), ("X-Hub-Signature-256", signature)];
+        let headers = [
+            ("Transfer-Encoding", "chunked"),
+            ("X-GitHub-Event", "ping"),
+            ("X-Hub-Signature-256", signature),
+        ];
         let mut request = head("/hooks/github", &headers);
         for piece in body.as_bytes().chunks(100) {
             let _ = write!(request, "{:x}\r\n{}\r\n", piece.len(), str::from_utf8(piece).expect("ascii"));

@@ -32,7 +32,7 @@ fn a_preview_without_an_address_leads_nowhere_but_to_its_log() {
     });
     let expected = json!({
         "event": "message", "topic": "coolify", "title": "Shop / shop-api",
-        "message": "New version successfully deployed\nEnvironment: production\nPreview of pull request #42",
+        "message": "New version successfully deployed\nEnvironment: production",
         "priority": 3, "tags": ["white_check_mark"], "click": "https://coolify.example.com/log",
         "actions": [view("Deployment log", "https://coolify.example.com/log")],
     });
@@ -65,7 +65,8 @@ fn titles_and_texts_fall_back_when_fields_are_missing() {
 
 #[test]
 fn success_that_is_absent_is_no_failure() {
-    let notification = told(&Scene::shipped(), "server_reachable.json", |body| remove(body, &["success", "url"]));
+    let notification =
+        told(&Scene::shipped(), "server_reachable.json", |body| remove(body, &["success", "url"]));
     let expected = json!({
         "event": "message", "topic": "coolify", "title": "web-1", "message": "Server revived",
         "priority": 3, "tags": ["white_check_mark"],
@@ -139,8 +140,10 @@ fn lists_are_cut_short_and_say_so() {
     let lines: String = (1..=10).map(|n| format!("- p{n} 1 → 2\n")).collect();
     assert_eq!(patches["message"], format!("11 updates available\n{lines}…"));
     assert_eq!(patches["priority"], 3);
-    let server = |n: usize| json!({ "name": format!("s{n}"), "current_version": "3.5.0", "latest_version": "3.5.6",
-        "update_type": "minor_upgrade", "upgrade_target": "v3.6" });
+    let server = |n: usize| {
+        json!({ "name": format!("s{n}"), "current_version": "3.5.0", "latest_version": "3.5.6",
+        "update_type": "minor_upgrade", "upgrade_target": "v3.6" })
+    };
     let traefik = told(&scene, "traefik_version_outdated.json", |body| {
         body["servers"] = (1..=2).map(server).collect();
         body["affected_servers_count"] = json!(2);

@@ -37,7 +37,11 @@ fn a_run_that_has_not_ended_is_quiet() {
             body["action"] = json!(action);
             body["workflow_run"]["conclusion"] = Value::Null;
         };
-        assert_eq!(told(&scene, "workflow_run_completed_success.json", edit), Vec::<Value>::new(), "{action}");
+        assert_eq!(
+            told(&scene, "workflow_run_completed_success.json", edit),
+            Vec::<Value>::new(),
+            "{action}"
+        );
     }
 }
 
@@ -149,9 +153,12 @@ fn form_of(name: &str, value: &str) -> String {
 #[test]
 fn a_repository_in_the_table_goes_to_its_topic() {
     let scene = Scene::shipped();
-    for (repository, topic) in
-        [("example-org/api", "backend"), ("example-org/infra-dns", "ops"), ("example-org/web", "example-org"), ("a/b", "github")]
-    {
+    for (repository, topic) in [
+        ("example-org/api", "backend"),
+        ("example-org/infra-dns", "ops"),
+        ("example-org/web", "example-org"),
+        ("a/b", "github"),
+    ] {
         let told = single(&scene, "workflow_run_completed_failure.json", |body| {
             body["repository"]["full_name"] = json!(repository);
         });

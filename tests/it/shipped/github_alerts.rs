@@ -37,7 +37,10 @@ fn a_push_lists_its_first_commits() {
         push(body, 1);
         body["forced"] = json!(true);
     });
-    assert_eq!(forced, notification("Forced push to master by Codertocat\n0000001 Change 1", 4, "warning", link));
+    assert_eq!(
+        forced,
+        notification("Forced push to master by Codertocat\n0000001 Change 1", 4, "warning", link)
+    );
 }
 
 #[test]
@@ -111,9 +114,12 @@ fn a_leaked_secret_is_urgent_and_not_repeated() {
 #[test]
 fn an_alert_is_as_loud_as_it_is_severe() {
     let scene = Scene::shipped();
-    for (severity, priority, word) in
-        [("critical", json!(5), "Critical"), ("high", json!(4), "High"), ("low", json!(2), "Low"), ("odd", json!(3), "Odd")]
-    {
+    for (severity, priority, word) in [
+        ("critical", json!(5), "Critical"),
+        ("high", json!(4), "High"),
+        ("low", json!(2), "Low"),
+        ("odd", json!(3), "Odd"),
+    ] {
         let told = single(&scene, "dependabot_alert_created.json", |body| {
             body["alert"]["security_vulnerability"]["severity"] = json!(severity);
         });
