@@ -59,7 +59,8 @@ fn a_broken_file_makes_the_rules_stale_until_it_is_mended() {
     stale = scene.gateway.admin("GET", "/readyz");
     assert_eq!(stale.json()["rules"]["stale"], Value::Null);
     assert_eq!(scene.post("/on", &[], "{\"yes\":true}")[0]["message"], "mended");
-    let counts = ["Ok", "Rejected"].map(|result| metric(&scene, &format!("hookbell_reloads_total{{result=\"{result}\"}}")));
+    let counts = ["Ok", "Rejected"]
+        .map(|result| metric(&scene, &format!("hookbell_reloads_total{{result=\"{result}\"}}")));
     assert_eq!((counts, metric(&scene, "hookbell_rules_stale")), ([1.0, 1.0], 0.0));
 }
 
@@ -84,15 +85,19 @@ fn webhooks_are_counted_by_source_and_outcome() {
     let count = |source: &str, outcome: &str| {
         metric(&scene, &format!("hookbell_webhooks_total{{source=\"{source}\",outcome=\"{outcome}\"}}"))
     };
-    let counts = [count("on", "Accepted"), count("on", "Dropped"), count("on", "Refused"), count("none", "Refused")];
+    let counts =
+        [count("on", "Accepted"), count("on", "Dropped"), count("on", "Refused"), count("none", "Refused")];
     assert_eq!(counts, [1.0, 2.0, 1.0, 1.0]);
-    let settled = |state: &str| metric(&scene, &format!("hookbell_notifications_total{{server=\"default\",state=\"{state}\"}}"));
+    let settled = |state: &str| {
+        metric(&scene, &format!("hookbell_notifications_total{{server=\"default\",state=\"{state}\"}}"))
+    };
     until("a settled delivery", || (settled("Delivered") == 1.0).then_some(()));
     assert_eq!(settled("Enqueued"), 1.0);
     assert_eq!(metric(&scene, "hookbell_delivery_seconds_count{server=\"default\"}"), 1.0);
     assert_eq!(metric(&scene, "hookbell_rules"), 1.0);
     let started = metric(&scene, "hookbell_start_time_seconds");
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs_f64();
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_secs_f64();
     assert!((now - 60.0..=now).contains(&started), "{started}");
 }
 
@@ -155,7 +160,13 @@ fn metrics_are_valid_openmetrics() {
 #[test]
 fn each_listener_serves_its_own_only() {
     let scene = Scene::shipped();
-    for (method, path) in [("GET", "/"), ("GET", "/nothing"), ("POST", "/hooks/github"), ("GET", "/-/reload"), ("POST", "/metrics")] {
+    for (method, path) in [
+        ("GET", "/"),
+        ("GET", "/nothing"),
+        ("POST", "/hooks/github"),
+        ("GET", "/-/reload"),
+        ("POST", "/metrics"),
+    ] {
         let answer = scene.gateway.admin(method, path);
         assert_eq!(answer.status, 404, "{method} {path}");
     }
@@ -166,6 +177,7 @@ fn each_listener_serves_its_own_only() {
             assert_eq!(scene.gateway.request(method, path, &[], b"").status, 404, "{method} {path}");
         }
     }
-    let reloads = ["Ok", "Rejected"].map(|result| metric(&scene, &format!("hookbell_reloads_total{{result=\"{result}\"}}")));
+    let reloads = ["Ok", "Rejected"]
+        .map(|result| metric(&scene, &format!("hookbell_reloads_total{{result=\"{result}\"}}")));
     assert_eq!(reloads, [0.0, 0.0]);
 }

@@ -64,13 +64,17 @@ fn check_says_what_is_on_and_what_turns_the_rest_on() {
     let path = folder.path().to_str().expect("text");
     let off = "ok: 0 sources with 0 rules on, 1 off\n  a is off: set A_SECRET to turn it on\n";
     assert_eq!(run(&["check", path], &[], ""), ran(0, off, ""));
-    assert_eq!(run(&["check", path], &[("A_SECRET", "s")], ""), ran(0, "ok: 1 source with 1 rule on, 0 off\n", ""));
+    assert_eq!(
+        run(&["check", path], &[("A_SECRET", "s")], ""),
+        ran(0, "ok: 1 source with 1 rule on, 0 off\n", "")
+    );
     assert_eq!(run(&["check"], &[("HOOKBELL_RULES", path)], ""), ran(0, off, ""));
 }
 
 #[test]
 fn check_shows_every_mistake_in_its_place() {
-    let folder = rules(&GOOD.replace("title: Hi, message: \"{{body.x}}\"", "titel: Hi, message: \"{{bdy.x}}\""));
+    let folder =
+        rules(&GOOD.replace("title: Hi, message: \"{{body.x}}\"", "titel: Hi, message: \"{{bdy.x}}\""));
     let path = folder.path().to_str().expect("text");
     let expected = format!(
         "\
@@ -119,12 +123,17 @@ fn explain_tells_the_whole_story_of_a_webhook() {
 #[test]
 fn explain_reads_a_sample_with_its_headers() {
     let explain = |name: &str| {
-        let (headers, body) = (format!("rules/samples/github/{name}.headers"), format!("rules/samples/github/{name}.json"));
+        let (headers, body) =
+            (format!("rules/samples/github/{name}.headers"), format!("rules/samples/github/{name}.json"));
         run(&["explain", "--source", "github", "--headers-file", &headers, &body], &[], "")
     };
     let failed = explain("workflow_run_completed_failure");
     assert_eq!((failed.code, failed.stderr.as_str()), (Some(0), ""));
-    assert!(failed.stdout.contains("\n✓ rule \"workflow run completed\" (rules/github.yaml:"), "{}", failed.stdout);
+    assert!(
+        failed.stdout.contains("\n✓ rule \"workflow run completed\" (rules/github.yaml:"),
+        "{}",
+        failed.stdout
+    );
     assert!(failed.stdout.contains("\n1 notification\n{\n  \"topic\": \"github\",\n"), "{}", failed.stdout);
     let star = explain("star_created");
     assert!(star.stdout.ends_with("\n\nno rule matched: nothing is sent\n"), "{}", star.stdout);
@@ -152,9 +161,14 @@ fn explain_says_what_it_was_asked_wrongly() {
 
 #[test]
 fn version_help_and_completions_are_there() {
-    assert_eq!(run(&["--version"], &[], ""), ran(0, concat!("hookbell ", env!("CARGO_PKG_VERSION"), "\n"), ""));
+    assert_eq!(
+        run(&["--version"], &[], ""),
+        ran(0, concat!("hookbell ", env!("CARGO_PKG_VERSION"), "\n"), "")
+    );
     let help = run(&["--help"], &[], "");
-    for word in ["serve", "demo", "check", "explain", "healthcheck", "completions", "HOOKBELL_RULES", "--max-body"] {
+    for word in
+        ["serve", "demo", "check", "explain", "healthcheck", "completions", "HOOKBELL_RULES", "--max-body"]
+    {
         assert!(help.stdout.contains(word), "{word}");
     }
     for shell in ["bash", "zsh", "fish"] {
@@ -175,7 +189,8 @@ fn healthcheck_asks_the_admin_listener() {
     let wrong = format!("error: the gateway at {webhooks} is not ready: it answered 404 to /readyz\n");
     assert_eq!(run(&["healthcheck", "--admin", &webhooks], &[], ""), ran(1, "", &wrong));
     scene.gateway.kill();
-    let gone = format!("error: no answer from the admin listener at {address}: Connection refused (os error 111)\n");
+    let gone =
+        format!("error: no answer from the admin listener at {address}: Connection refused (os error 111)\n");
     assert_eq!(run(&["healthcheck", "--admin", &address], &[], ""), ran(1, "", &gone));
 }
 

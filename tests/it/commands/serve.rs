@@ -27,10 +27,12 @@ fn a_port_in_use_is_an_error() {
     let scene = Scene::shipped();
     let (webhooks, admin) = (scene.gateway.webhooks.to_string(), scene.gateway.admin.to_string());
     let taken = serve(&["--listen", &webhooks]);
-    let expected = format!("error: cannot listen for webhooks on {webhooks}: Address already in use (os error 98)\n");
+    let expected =
+        format!("error: cannot listen for webhooks on {webhooks}: Address already in use (os error 98)\n");
     assert_eq!(taken, ran(1, "", &expected));
     let taken = serve(&["--admin", &admin]);
-    let expected = format!("error: cannot listen for operators on {admin}: Address already in use (os error 98)\n");
+    let expected =
+        format!("error: cannot listen for operators on {admin}: Address already in use (os error 98)\n");
     assert_eq!(taken, ran(1, "", &expected));
 }
 
@@ -39,8 +41,9 @@ fn a_data_folder_that_cannot_be_used_is_an_error() {
     let scene = Scene::shipped();
     let data = scene.gateway.data_folder();
     let data = data.to_str().expect("text");
-    let expected =
-        format!("error: another hookbell uses the data directory `{data}`; stop it or choose another with --data\n");
+    let expected = format!(
+        "error: another hookbell uses the data directory `{data}`; stop it or choose another with --data\n"
+    );
     assert_eq!(serve(&["--data", data]), ran(1, "", &expected));
     let file = tempfile::NamedTempFile::new().expect("a file");
     let file = file.path().to_str().expect("text");
@@ -77,7 +80,9 @@ fn without_a_server_a_notification_is_printed() {
     let mut child = plan.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("to start");
     let mut log = BufReader::new(child.stderr.take().expect("stderr")).lines().map_while(Result::ok);
     let ready: serde_json::Value = log
-        .find_map(|line| serde_json::from_str(&line).ok().filter(|line: &serde_json::Value| line["webhooks"].is_string()))
+        .find_map(|line| {
+            serde_json::from_str(&line).ok().filter(|line: &serde_json::Value| line["webhooks"].is_string())
+        })
         .expect("a ready line");
     let address = ready["webhooks"].as_str().and_then(|text| text.parse().ok()).expect("an address");
     let request = "POST /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 7\r\n\r\n{\"x\":1}";
