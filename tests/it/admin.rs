@@ -75,6 +75,18 @@ fn a_change_that_is_watched_is_seen_without_being_told() {
 }
 
 #[test]
+fn a_hangup_reloads() {
+    let scene = Scene::start(Gateway::with_rules(RULES).flag("--watch", "off"));
+    write(&scene, &RULES.replace("told", "hung up"));
+    scene.gateway.signal("HUP");
+    scene.gateway.wait_for_log("rules reloaded");
+    until("the new rules", || {
+        let told = scene.post("/on", &[], "{\"yes\":true}");
+        (told[0]["message"] == "hung up").then_some(())
+    });
+}
+
+#[test]
 fn webhooks_are_counted_by_source_and_outcome() {
     let scene = Scene::with_rules(RULES);
     scene.post("/on", &[], "{\"yes\":true}");

@@ -3,7 +3,11 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
+use fake_ntfy::{Behaviour, FakeNtfy, Options};
+
 use super::{GOOD, Ran, ran, rules, run};
+use crate::support::gateway::SECRET;
+use crate::support::wait::PATIENCE;
 use crate::support::wire::connect;
 use crate::support::{Gateway, Scene};
 
@@ -92,4 +96,22 @@ fn without_a_server_a_notification_is_printed() {
     let _ = child.kill();
     let _ = child.wait();
     assert_eq!(card, ["▌ ❌ Hi  t · urgent", "▌ one 1", "▌ tags: word", "▌ → https://a.example"]);
+}
+
+#[test]
+fn a_stop_ends_well_and_what_waits_arrives_after_the_next_start() {
+    let plan = Gateway::shipped();
+    for signal in ["TERM", "INT"] {
+        let ntfy = FakeNtfy::start(Options::default());
+        ntfy.set(Behaviour { status: Some((500, 50001)), ..Behaviour::default() });
+        let plan = plan.clone().ntfy(&ntfy);
+        let gateway = plan.start();
+        let path = format!("/hooks/coolify/{SECRET}");
+        assert_eq!(gateway.post(&path, &[], r#"{"event":"test","message":"kept"}"#).status, 200);
+        gateway.signal(signal);
+        assert_eq!(gateway.wait().code(), Some(0), "{signal}");
+        ntfy.set(Behaviour::default());
+        let _gateway = plan.start();
+        assert_eq!(ntfy.wait_for_messages(1, PATIENCE)[0]["message"], "kept");
+    }
 }
