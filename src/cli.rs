@@ -11,6 +11,7 @@ mod serve;
 mod test;
 mod trace;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -75,7 +76,10 @@ pub fn run() -> ExitCode {
         Some(Command::Schema { of }) => schema::run(of),
         Some(Command::Healthcheck(arguments)) => healthcheck::run(&arguments),
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Cli::command(), "hookbell", &mut std::io::stdout());
+            // Through a buffer: the generator panics when whoever reads it has seen enough.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hookbell", &mut script);
+            let _ = std::io::stdout().write_all(&script);
             Ok(ExitCode::SUCCESS)
         }
     };

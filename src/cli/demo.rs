@@ -75,9 +75,10 @@ async fn show(
     let mut summary = Summary::default();
     for sample in samples {
         let set = live.current();
+        // Said first: the gateway may print the notification before it has answered.
+        anstream::println!("\x1b[2m{} {}\x1b[0m", sample.source, sample.name);
         let expected = sample.post(&client, gateway.address, &set).await?;
         summary.posted += 1;
-        anstream::println!("\x1b[2m{} {}\x1b[0m", sample.source, sample.name);
         if expected == 0 {
             anstream::println!("\x1b[2m  dropped by rule or unmatched\x1b[0m\n");
             summary.quiet += 1;

@@ -68,9 +68,12 @@ impl Condition {
             Self::Test(subject, matcher) => return explain_test(subject, matcher, facts, out, depth),
             // The outermost conjunction is the mapping itself and needs no line.
             Self::All(parts) if top => {
-                return parts
-                    .iter()
-                    .fold(true, |held, part| part.explain_below(facts, out, depth, false) && held);
+                // Each part is looked at, also after one that does not hold.
+                let mut held = true;
+                for part in parts {
+                    held &= part.explain_below(facts, out, depth, false);
+                }
+                return held;
             }
             Self::All(parts) => ("all", parts.as_slice()),
             Self::Any(parts) => ("any", parts.as_slice()),

@@ -3,7 +3,10 @@
 
 mod support;
 
+mod admin;
 mod arrows;
+mod bad_config;
+mod commands;
 mod documents;
 mod first_steps;
 mod refusals;

@@ -12,6 +12,8 @@ use crate::support::{Answer, Scene};
 const MIB: usize = 1024 * 1024;
 const LIMIT: &str = "body too large: the limit is 1048576 bytes";
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 /// Posts a signed ping.
 fn ping(scene: &Scene, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     let signature = sign_github(SECRET, body);
@@ -51,7 +53,7 @@ fn a_body_that_cannot_be_read_is_refused() {
     let bomb = gzip(&vec![b' '; 50 * MIB]);
     let large = vec![b'1'; MIB + 1];
     let not_gzip = gzip(b"{}")[..12].to_vec();
-    let cases: &[(&[u8], &[(&str, &str)], u16, &str)] = &[
+    let cases: &[(&[u8], Headers<'_>, u16, &str)] = &[
         (b"{", &[json], 400, "malformed body: json ends too early at line 1 column 1"),
         (b"{\"a\":1}x", &[json], 400, "malformed body: invalid json at line 1 column 8"),
         (b"{'a':1}", &[json], 400, "malformed body: invalid json at line 1 column 2"),
@@ -110,7 +112,7 @@ fn odd_but_readable_bodies_are_taken() {
         .collect();
     let (gzipped, zlibbed, deflated) = (gzip(plain), zlib(plain), deflate(plain));
     let twice = gzip(&gzipped);
-    let cases: &[(&[u8], &[(&str, &str)])] = &[
+    let cases: &[(&[u8], Headers<'_>)] = &[
         (plain, &[]),
         (plain, &[("Content-Type", "")]),
         (plain, &[("Content-Type", "text/plain; charset=utf-8")]),
