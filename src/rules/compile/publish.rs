@@ -188,6 +188,10 @@ fn check_combinations(raw: &raw::Publish, problems: &mut Problems) {
                 .help("ntfy would turn the message itself into a file; add `attach:` or remove this"),
         );
     }
+    if let Some(actions) = raw.actions.as_ref().filter(|actions| actions.len() > ACTIONS_LIMIT) {
+        let message = format!("ntfy takes at most {ACTIONS_LIMIT} actions, found {}", actions.len());
+        problems.push(Problem::at(&actions[ACTIONS_LIMIT].place, message).help("keep the most useful ones"));
+    }
     let Some(delay) = &raw.delay else { return };
     let rivals = [
         ("cache: false", raw.cache.as_ref().is_some_and(|cache| !cache.value)),
@@ -199,10 +203,6 @@ fn check_combinations(raw: &raw::Publish, problems: &mut Problems) {
             Problem::at(&delay.place, format!("delay cannot be combined with {rival}"))
                 .help("remove one of the two"),
         );
-    }
-    if let Some(actions) = raw.actions.as_ref().filter(|actions| actions.len() > ACTIONS_LIMIT) {
-        let message = format!("ntfy takes at most {ACTIONS_LIMIT} actions, found {}", actions.len());
-        problems.push(Problem::at(&actions[ACTIONS_LIMIT].place, message).help("keep the most useful ones"));
     }
 }
 
