@@ -1,5 +1,7 @@
 //! The operators' listener.
 
+use std::os::unix::fs::symlink;
+
 use fake_ntfy::Behaviour;
 use serde_json::{Value, json};
 
@@ -83,6 +85,27 @@ fn a_hangup_reloads() {
     until("the new rules", || {
         let told = scene.post("/on", &[], "{\"yes\":true}");
         (told[0]["message"] == "hung up").then_some(())
+    });
+}
+
+/// As Kubernetes mounts a config map: `..data` is a link that is swapped for another.
+#[test]
+fn a_swapped_link_is_seen_as_a_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mount, swapped) = (folder.path().join("mount"), folder.path().join("mount/..next"));
+    for (name, word) in [("..1", "told"), ("..2", "swapped")] {
+        std::fs::create_dir_all(mount.join(name)).expect("a folder");
+        std::fs::write(mount.join(name).join("rules.yaml"), RULES.replace("told", word)).expect("a file");
+    }
+    symlink("..1", mount.join("..data")).expect("a link");
+    symlink("..data/rules.yaml", mount.join("rules.yaml")).expect("a link");
+    let scene = Scene::start(Gateway::with_rules(RULES).rules(&mount));
+    assert_eq!(scene.post("/on", &[], "{\"yes\":true}")[0]["message"], "told");
+    symlink("..2", &swapped).expect("a link");
+    std::fs::rename(&swapped, mount.join("..data")).expect("to swap");
+    until("the swapped rules", || {
+        let told = scene.post("/on", &[], "{\"yes\":true}");
+        (told[0]["message"] == "swapped").then_some(())
     });
 }
 

@@ -133,3 +133,11 @@ fn one_connection_takes_many_webhooks_and_survives_a_refusal() {
     assert_eq!(codes, ["401", "401", "401", "404"], "{answer}");
     unharmed(&scene);
 }
+
+#[test]
+fn more_connections_than_descriptors_stop_nothing_for_long() {
+    let scene = Scene::start(Gateway::shipped().through(&["prlimit", "--nofile=100:100"]));
+    let held: Vec<_> = (0..120).map(|_| connect(scene.gateway.webhooks)).collect();
+    drop(held);
+    unharmed(&scene);
+}
