@@ -159,11 +159,15 @@ impl fmt::Display for Problem {
     }
 }
 
+/// A longer line is shown in part.
+const LONGEST_LINE: usize = 120;
+
 /// The line itself with a caret below it.
 fn write_excerpt(f: &mut fmt::Formatter<'_>, place: &Place, margin: &str) -> fmt::Result {
     let Some(line) = place.file.line(place.line) else { return Ok(()) };
-    let before: String = line.chars().take(place.column as usize - 1).collect();
-    let under: String = line.chars().skip(place.column as usize - 1).take(place.width as usize).collect();
+    let (line, column) = crop(&line, place.column as usize);
+    let before: String = line.chars().take(column - 1).collect();
+    let under: String = line.chars().skip(column - 1).take(place.width as usize).collect();
     // A tab stays a tab, so that the caret lines up whatever width the terminal gives it.
     let indent: String = before
         .chars()
@@ -172,6 +176,21 @@ fn write_excerpt(f: &mut fmt::Formatter<'_>, place: &Place, margin: &str) -> fmt
     writeln!(f, "{margin} |")?;
     writeln!(f, "{} | {line}", place.line)?;
     writeln!(f, "{margin} | {indent}{}", "^".repeat(under.width().max(1)))
+}
+
+/// At most [`LONGEST_LINE`] characters of a line around a column, and the column within them.
+fn crop(line: &str, column: usize) -> (String, usize) {
+    let length = line.chars().count();
+    if length <= LONGEST_LINE {
+        return (line.to_owned(), column);
+    }
+    let start = column.saturating_sub(LONGEST_LINE / 2).min(length - LONGEST_LINE);
+    let kept: String = line.chars().skip(start).take(LONGEST_LINE).collect();
+    let end = if start + LONGEST_LINE < length { "…" } else { "" };
+    match start {
+        0 => (format!("{kept}{end}"), column),
+        start => (format!("…{kept}{end}"), column - start + 1),
+    }
 }
 
 /// All mistakes found so far. Collecting goes on after each, so that one run tells everything.

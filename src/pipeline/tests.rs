@@ -135,7 +135,6 @@ rules:
       filename: x.png
       actions:
         - { view: Open, url: '{{body.link}}', clear: true }
-        - { view: Nothing, url: '{{body.nope}}' }
         - { http: Go, url: 'https://x.example', method: PUT, headers: { A: '{{body.who}}' }, body: '{\"q\":\"{{body.who}}\"}' }
         - { copy: Code, value: '{{body.n}}' }
       markdown: true
@@ -163,6 +162,8 @@ rules:
             "sequence_id": "seq-9",
         })]
     );
+    let bare = notifications(rules, json!({}));
+    assert_eq!(bare[0]["actions"].as_array().map(Vec::len), Some(1), "a button without a target is left out");
     assert_eq!(notifications(rules, json!({}))[0]["topic"], "fallback");
     assert_eq!(notifications(rules, json!({}))[0]["priority"], 2);
 }

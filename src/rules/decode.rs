@@ -64,6 +64,23 @@ impl<T: Decode> Decode for Option<T> {
     }
 }
 
+/// What was given, even where it cannot be read: its mistakes are reported, and it is not as if it were absent.
+#[derive(Debug, Clone)]
+pub(crate) struct Given<T> {
+    pub(crate) place: Place,
+    pub(crate) value: Option<T>,
+}
+
+impl<T: Decode> Decode for Given<T> {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        T::schema(generator)
+    }
+
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        Some(Self { place: node.place.clone(), value: T::decode(node, problems) })
+    }
+}
+
 /// A list, or a single value that stands for a list of one.
 impl<T: Decode> Decode for Vec<T> {
     const OPTIONAL: bool = true;
@@ -198,7 +215,7 @@ pub(crate) enum RawSecret {
 
 impl Decode for RawSecret {
     fn schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<Text>()
+        or_external(generator, json!({ "type": ["string", "number"], "minLength": 1 }))
     }
 
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
@@ -285,11 +302,13 @@ pub(crate) fn unknown_key(key: &Key, known: &[&'static str]) -> Problem {
 }
 
 /// Declares a raw type: a struct, how it is read from a mapping with exactly these keys, and its schema. A doc
-/// comment may end in ``Example: `yaml` ``; a key may be followed by the words it takes.
+/// comment may end in ``Example: `yaml` ``; a key may be followed by the words it takes, or by `where` and a JSON Schema
+/// that must hold as well, as may the record's name.
 macro_rules! record {
     (
-        $(#[doc = $about:literal])* $name:ident as $schema_name:literal {
-            $($(#[doc = $doc:literal])* $field:ident: $type:ty = $key:literal $([$($choice:literal),*])?,)*
+        $(#[doc = $about:literal])* $name:ident as $schema_name:literal $(where $rule:tt and)? {
+            $($(#[doc = $doc:literal])* $field:ident: $type:ty = $key:literal
+                $([$($choice:literal),*])? $(where $constraint:tt)?,)*
         }
     ) => {
         $(#[doc = $about])*
@@ -310,10 +329,12 @@ macro_rules! record {
                     name: $key,
                     doc: &[$($doc),*],
                     choices: &[$($($choice),*)?],
+                    constraint: [$(serde_json::json!($constraint))?].into_iter().next(),
                     optional: <$type as $crate::rules::decode::Decode>::OPTIONAL,
                     schema: <$type as $crate::rules::decode::Decode>::schema(generator),
                 }),*];
-                $crate::rules::schema::record(generator, &[$($about),*], fields)
+                let rule: Option<serde_json::Value> = [$(serde_json::json!($rule))?].into_iter().next();
+                $crate::rules::schema::record(generator, &[$($about),*], rule, fields)
             }
         }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use super::decode::{At, Decode, Entries, RawSecret, record};
+use super::decode::{At, Decode, Entries, Given, RawSecret, record};
 use super::node::Node;
 use crate::problem::Problems;
 
@@ -22,9 +22,9 @@ record! {
 
 record! {
     /// An ntfy server.
-    Server as "server" {
+    Server as "server" where { "not": { "required": ["token", "username"] }, "dependencies": { "username": ["password"], "password": ["username"] } } and {
         /// Its root, without a path. Example: `https://ntfy.example.com`
-        url: At<String> = "url",
+        url: At<String> = "url" where { "pattern": "^https?://[^/@]+/?$" },
         /// An access token (`tk_…`). Example: `{ env: NTFY_TOKEN }`
         token: Option<At<RawSecret>> = "token",
         /// For basic authentication, with `password`. Example: `hookbell`
@@ -32,7 +32,7 @@ record! {
         /// For basic authentication, with `username`. Example: `{ file: /run/secrets/ntfy_password }`
         password: Option<At<RawSecret>> = "password",
         /// The most connections that may be open at any time. Default 16. Example: `16`
-        connections: Option<At<u64>> = "connections",
+        connections: Option<At<u64>> = "connections" where { "minimum": 1, "maximum": 1024 },
         /// How long one attempt may take. Default 10s. Example: `10s`
         timeout: Option<At<Duration>> = "timeout",
     }
@@ -42,9 +42,9 @@ record! {
     /// A sender of webhooks.
     Source as "source" {
         /// Where it posts, such as `/hooks/{team}/github`. Example: `/hooks/github`
-        path: At<String> = "path",
+        path: At<String> = "path" where { "pattern": "^(/([A-Za-z0-9._~-]+|\\{[A-Za-z0-9_]+\\}))+$" },
         /// The methods it may use. Default POST. Example: `[POST, PUT]`
-        methods: Vec<At<String>> = "methods",
+        methods: Vec<At<String>> = "methods" where { "if": { "type": "array" }, "then": { "items": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } }, "else": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } },
         /// How it proves who it is. Example: `{ scheme: github, secrets: [{ env: GITHUB_WEBHOOK_SECRET }] }`
         verify: Option<Verify> = "verify",
         /// A key that tells a repeated webhook: a template, or `{key, window}`. Example: `"{{headers.x-github-delivery}}"`
@@ -56,7 +56,7 @@ record! {
         /// What every notification of this source starts from. Example: `{ topic: ci, priority: low }`
         defaults: Option<At<Publish>> = "defaults",
         /// A JSONPath; every node it selects runs through the rules as `item`. Example: `$.alerts[*]`
-        split: Option<At<String>> = "split",
+        split: Option<At<String>> = "split" where { "pattern": "^\\$" },
         /// Tried in order; the first match wins. Example: `[{ name: a ring, publish: { topic: home, message: ring } }]`
         rules: Vec<At<Rule>> = "rules",
     }
@@ -64,21 +64,27 @@ record! {
 
 record! {
     /// How a sender proves who it is. Exactly one of the keys that name a way.
-    Verify as "verify" {
+    Verify as "verify" where {
+        "oneOf": [
+            { "required": ["scheme"] }, { "required": ["hmac"] }, { "required": ["token"] }, { "required": ["basic"] },
+            { "required": ["bearer"] }, { "required": ["path_secret"] },
+        ],
+        "dependencies": { "scheme": ["secrets"], "secrets": ["scheme"] },
+    } and {
         /// A preset by name, with `secrets`. Example: `github`
         scheme: Option<At<String>> = "scheme" ["github"],
         /// The secrets of `scheme`; any may match, for rotation. Example: `[{ env: GITHUB_WEBHOOK_SECRET }]`
         secrets: Vec<At<RawSecret>> = "secrets",
         /// A signature over the raw body. Example: `{ header: X-Signature, secrets: [{ env: SECRET }] }`
-        hmac: Option<At<Hmac>> = "hmac",
+        hmac: Option<Given<Hmac>> = "hmac",
         /// A secret in a header or in the query. Example: `{ header: X-Gitlab-Token, secrets: [{ env: SECRET }] }`
-        token: Option<At<Token>> = "token",
+        token: Option<Given<Token>> = "token",
         /// HTTP basic authentication. Example: `{ username: sonarr, passwords: [{ env: SECRET }] }`
-        basic: Option<At<Basic>> = "basic",
+        basic: Option<Given<Basic>> = "basic",
         /// `Authorization: Bearer …`. Example: `{ secrets: [{ env: SECRET }] }`
-        bearer: Option<At<Bearer>> = "bearer",
+        bearer: Option<Given<Bearer>> = "bearer",
         /// A secret segment of the path. Example: `{ segment: secret, secrets: [{ env: SECRET }] }`
-        path_secret: Option<At<PathSecret>> = "path_secret",
+        path_secret: Option<Given<PathSecret>> = "path_secret",
     }
 }
 
@@ -100,7 +106,7 @@ record! {
 
 record! {
     /// A secret in a header or in the query.
-    Token as "token" {
+    Token as "token" where { "oneOf": [{ "required": ["header"] }, { "required": ["query"] }] } and {
         /// The header's name. Example: `X-Gitlab-Token`
         header: Option<At<String>> = "header",
         /// The query parameter's name. Example: `token`
@@ -140,7 +146,10 @@ record! {
 
 record! {
     /// A rule. It publishes, drops, or goes on.
-    Rule as "rule" {
+    Rule as "rule" where {
+        "anyOf": [{ "required": ["publish"] }, { "required": ["drop"] }, { "required": ["continue"] }],
+        "not": { "properties": { "drop": { "const": true } }, "required": ["drop"], "anyOf": [{ "required": ["publish"] }, { "required": ["continue"] }] },
+    } and {
         /// A phrase that says what it is about. Example: `a run failed`
         name: At<String> = "name",
         /// All of these must hold; absent, the rule matches always. Example: `{ $.action: completed, $.run.attempt: { gt: 1 } }`
@@ -150,7 +159,7 @@ record! {
         /// One notification or several. Example: `{ topic: ci, title: "{{body.repository}}", message: "{{body.text}}" }`
         publish: Vec<At<Publish>> = "publish",
         /// The webhook ends here, without a notification. Example: `true`
-        drop: Option<At<bool>> = "drop",
+        drop: Option<Given<bool>> = "drop",
         /// After a match, later rules are tried too. Example: `true`
         go_on: Option<At<bool>> = "continue",
     }
@@ -158,29 +167,29 @@ record! {
 
 record! {
     /// A notification in the making. Every text is a template; one that renders to nothing is as if absent.
-    Publish as "publish" {
+    Publish as "publish" where { "dependencies": { "filename": ["attach"] } } and {
         /// The server's name. Default `default`. Example: `default`
         server: Option<At<String>> = "server",
         /// The topic. Example: `"{{table 'topic_by_repo' body.repository}}"`
-        topic: Option<At<String>> = "topic",
+        topic: Option<At<String>> = "topic" where { "pattern": "^([-_A-Za-z0-9]{1,64}|.*\\{\\{[\\s\\S]*)$", "not": { "enum": ["docs", "static", "file", "app", "metrics", "account", "settings", "signup", "login", "v1"] } },
         /// The line in bold. Example: `"{{body.repository.full_name}}"`
-        title: Option<At<String>> = "title",
+        title: Option<At<String>> = "title" where { "anyOf": [{ "pattern": "\\{\\{" }, { "maxLength": 1024 }] },
         /// The text. Example: `"{{first_line body.commit.message}}"`
-        message: Option<At<String>> = "message",
+        message: Option<At<String>> = "message" where { "anyOf": [{ "pattern": "\\{\\{" }, { "maxLength": 4095 }] },
         /// 1 to 5, or min, low, default, high, max, urgent. Example: `urgent`
-        priority: Option<At<String>> = "priority",
+        priority: Option<At<String>> = "priority" where { "pattern": "^([1-5]|min|low|default|high|max|urgent|.*\\{\\{[\\s\\S]*)$", "minimum": 1, "maximum": 5 },
         /// Emoji short codes and words. Example: `[x, "{{body.environment}}"]`
         tags: Option<Vec<At<String>>> = "tags",
         /// What a tap opens. Example: `"{{body.url}}"`
         click: Option<At<String>> = "click",
         /// A picture's URL. Example: `https://example.com/icon.png`
-        icon: Option<At<String>> = "icon",
+        icon: Option<At<String>> = "icon" where { "pattern": "^(https?://|.*\\{\\{[\\s\\S]*)" },
         /// A file's URL. Example: `"{{body.image}}"`
-        attach: Option<At<String>> = "attach",
+        attach: Option<At<String>> = "attach" where { "pattern": "^(https?://|.*\\{\\{[\\s\\S]*)" },
         /// The attachment's name. Example: `snapshot.jpg`
         filename: Option<At<String>> = "filename",
         /// At most three buttons. Example: `[{ view: Open, url: "{{body.url}}" }]`
-        actions: Option<Vec<At<Action>>> = "actions",
+        actions: Option<Vec<At<Action>>> = "actions" where { "maxItems": 3 },
         /// Whether the message is Markdown. Example: `true`
         markdown: Option<At<bool>> = "markdown",
         /// An address the server also mails it to. Example: `ops@example.com`
@@ -194,13 +203,16 @@ record! {
         /// `false`: not through Firebase. Example: `false`
         firebase: Option<At<bool>> = "firebase",
         /// A later message with the same id replaces this one. Example: `"job-{{body.id}}"`
-        sequence_id: Option<At<String>> = "sequence_id",
+        sequence_id: Option<At<String>> = "sequence_id" where { "pattern": "^([-_A-Za-z0-9]{1,64}|.*\\{\\{[\\s\\S]*)$" },
     }
 }
 
 record! {
     /// A button: exactly one of view, http, broadcast and copy, whose value is the label.
-    Action as "action" {
+    Action as "action" where {
+        "oneOf": [{ "required": ["view"] }, { "required": ["http"] }, { "required": ["broadcast"] }, { "required": ["copy"] }],
+        "dependencies": { "view": ["url"], "http": ["url"], "copy": ["value"] },
+    } and {
         /// Opens `url`. Example: `Open run`
         view: Option<At<String>> = "view",
         /// Requests `url`. Example: `Restart`

@@ -158,23 +158,34 @@ pub(crate) struct Field {
     /// The lines of its doc comment.
     pub(crate) doc: &'static [&'static str],
     pub(crate) choices: &'static [&'static str],
+    /// What else must hold.
+    pub(crate) constraint: Option<Value>,
     pub(crate) optional: bool,
     pub(crate) schema: Schema,
 }
 
 /// The schema of a record.
-pub(crate) fn record(generator: &mut SchemaGenerator, doc: &[&str], fields: Vec<Field>) -> Schema {
+pub(crate) fn record(
+    generator: &mut SchemaGenerator,
+    doc: &[&str],
+    constraint: Option<Value>,
+    fields: Vec<Field>,
+) -> Schema {
     let required: Vec<&str> = fields.iter().filter(|field| !field.optional).map(|field| field.name).collect();
     let properties: Map<String, Value> =
         fields.into_iter().map(|field| (field.name.to_owned(), property(generator, field))).collect();
     let (description, _) = split_example(doc);
-    json_schema!({
+    let mut schema = json_schema!({
         "description": description,
         "type": ["object", "null"],
         "properties": properties,
         "required": required,
         "additionalProperties": false,
-    })
+    });
+    if let Some(Value::Object(constraint)) = constraint {
+        constraint.into_iter().for_each(|(name, value)| drop(schema.insert(name, value)));
+    }
+    schema
 }
 
 fn property(generator: &mut SchemaGenerator, field: Field) -> Value {
@@ -188,7 +199,8 @@ fn property(generator: &mut SchemaGenerator, field: Field) -> Value {
     property.insert("description".to_owned(), description.into());
     property.extend(example.map(|example| ("examples".to_owned(), json!([example]))));
     // Beside a `$ref`, draft 7 ignores everything.
-    property.insert("allOf".to_owned(), json!([schema]));
+    let all: Vec<Value> = [schema.to_value()].into_iter().chain(field.constraint).collect();
+    property.insert("allOf".to_owned(), all.into());
     Value::Object(property)
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Scope<'a> {
 /// Compiles a mapping of conditions, all of which must hold.
 pub(super) fn compile_when(node: &Node, scope: Scope<'_>, problems: &mut Problems) -> Option<Condition> {
     let Value::Map(entries) = &node.value else {
-        return mismatch(node, "a mapping of conditions", problems);
+        return mismatch(node, "a mapping of conditions such as { $.a: 1 }", problems);
     };
     let mut parts: Vec<Condition> =
         entries.iter().filter_map(|(key, value)| compile_entry(key, value, scope, problems)).collect();
@@ -69,7 +69,7 @@ fn compile_parts(node: &Node, scope: Scope<'_>, problems: &mut Problems) -> Opti
         Value::List(items) if !items.is_empty() => {
             Some(items.iter().filter_map(|item| compile_when(item, scope, problems)).collect())
         }
-        _ => mismatch(node, "a list of conditions", problems),
+        _ => mismatch(node, "a list of conditions such as [{ $.a: 1 }, { $.b: 2 }]", problems),
     }
 }
 
@@ -93,10 +93,12 @@ fn compile_subject(key: &Key, scope: Scope<'_>, problems: &mut Problems) -> Opti
         }
         Some(("path", segment)) => {
             let known = scope.path_names.iter().map(String::as_str);
-            problems.push(
-                Problem::at(&key.place, format!("the source's path has no segment {segment:?}"))
-                    .help(crate::problem::suggestion(segment, known)),
-            );
+            let help = match known.clone().next() {
+                Some(_) => crate::problem::suggestion(segment, known),
+                None => format!("write the path like /hooks/{{{segment}}}/…"),
+            };
+            let message = format!("the source's path has no segment {segment:?}");
+            problems.push(Problem::at(&key.place, message).help(help));
             None
         }
         None if name == "method" => Some(Subject::Method),
@@ -128,7 +130,9 @@ pub(crate) fn compile_matcher_of_value(node: &Node, problems: &mut Problems) -> 
 
 fn compile_matcher(node: &Node, textual: bool, problems: &mut Problems) -> Option<Matcher> {
     match &node.value {
-        Value::Map(entries) if entries.is_empty() => mismatch(node, "at least one matcher", problems),
+        Value::Map(entries) if entries.is_empty() => {
+            mismatch(node, "at least one matcher such as equals", problems)
+        }
         Value::Map(entries) => {
             let mut matcher = Matcher::default();
             let mut complete = true;

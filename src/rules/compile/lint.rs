@@ -32,6 +32,11 @@ fn find_plain(node: &Node, warnings: &mut Vec<Problem>, found: &mut Vec<String>)
                 if SECRET_KEYS.contains(&key.name.as_str()) {
                     warn_of_plain(value, warnings, found);
                 }
+                // Credentials in a URL are a mistake, reported elsewhere; they must not be shown there.
+                if let Some((user, _)) = value.scalar_text().as_deref().and_then(|text| text.split_once('@'))
+                {
+                    found.extend(user.split_once("//").map(|(_, user)| user.to_owned()));
+                }
                 find_plain(value, warnings, found);
             }
         }

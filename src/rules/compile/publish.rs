@@ -222,7 +222,8 @@ fn compile_action(
     };
     if labels.iter().filter(|label| label.is_some()).count() > 1 {
         problems.push(
-            Problem::at(&raw.place, "an action is one of view, http, broadcast and copy").help("split it"),
+            Problem::at(&raw.place, "an action is one of view, http, broadcast and copy")
+                .help("write two actions"),
         );
         return None;
     }

@@ -247,7 +247,7 @@ fn compile_rule(
         .collect();
     vocabulary.bindings.clear();
     check_effect(rule, &raw.place, problems);
-    let drop = rule.drop.as_ref().is_some_and(|drop| drop.value);
+    let drop = rule.drop.as_ref().is_some_and(|drop| drop.value == Some(true));
     Some(Rule {
         name: rule.name.value.as_str().into(),
         place: format!("{}:{}", rule.name.place.file.path, rule.name.place.line),
@@ -263,7 +263,8 @@ fn compile_rule(
 
 /// A rule does exactly one thing.
 fn check_effect(rule: &raw::Rule, place: &Place, problems: &mut Problems) {
-    let drop = rule.drop.as_ref().filter(|drop| drop.value);
+    // One that cannot be read is reported already.
+    let drop = rule.drop.as_ref().filter(|drop| drop.value != Some(false));
     let goes_on = rule.go_on.as_ref().is_some_and(|flag| flag.value);
     let name = &rule.name.value;
     match (drop, rule.publish.is_empty()) {

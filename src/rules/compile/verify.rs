@@ -68,29 +68,35 @@ fn compile_way(raw: &raw::Verify, path_names: &[String], problems: &mut Problems
             .verification(|secrets| Some(Verifier::Hmac(known?.with(secrets))));
     }
     if let Some(hmac) = &raw.hmac {
-        return compile_hmac(hmac, problems);
+        return hmac
+            .value
+            .as_ref()
+            .map_or_else(Verification::default, |raw| compile_hmac(raw, &hmac.place, problems));
     }
     if let Some(token) = &raw.token {
-        return compile_token(token, problems);
+        return token
+            .value
+            .as_ref()
+            .map_or_else(Verification::default, |raw| compile_token(raw, &token.place, problems));
     }
     if let Some(basic) = &raw.basic {
-        let user = &basic.value.username.value;
-        let pair = |secret: &Secret| Secret::new(format!("{user}:{}", secret.expose()));
-        let known = compile_secrets(&basic.value.passwords, &basic.place, problems).map(pair);
+        let Some(given) = &basic.value else { return Verification::default() };
+        let pair = |secret: &Secret| Secret::new(format!("{}:{}", given.username.value, secret.expose()));
+        let known = compile_secrets(&given.passwords, &basic.place, problems).map(pair);
         return known.verification(|secrets| Some(Verifier::Basic(secrets)));
     }
     if let Some(bearer) = &raw.bearer {
-        return compile_secrets(&bearer.value.secrets, &bearer.place, problems)
+        let Some(given) = &bearer.value else { return Verification::default() };
+        return compile_secrets(&given.secrets, &bearer.place, problems)
             .verification(|secrets| Some(Verifier::Bearer(secrets)));
     }
-    match &raw.path_secret {
-        Some(path_secret) => compile_path_secret(path_secret, path_names, problems),
+    match raw.path_secret.as_ref().and_then(|given| Some((given.value.as_ref()?, &given.place))) {
+        Some((path_secret, place)) => compile_path_secret(path_secret, place, path_names, problems),
         None => Verification::default(),
     }
 }
 
-fn compile_hmac(raw: &At<raw::Hmac>, problems: &mut Problems) -> Verification {
-    let hmac = &raw.value;
+fn compile_hmac(hmac: &raw::Hmac, place: &Place, problems: &mut Problems) -> Verification {
     let algorithm = word(
         hmac.algorithm.as_ref(),
         Algorithm::Sha256,
@@ -99,7 +105,7 @@ fn compile_hmac(raw: &At<raw::Hmac>, problems: &mut Problems) -> Verification {
         problems,
     );
     let encoding = word(hmac.encoding.as_ref(), Encoding::Hex, Encoding::parse, "hex or base64", problems);
-    compile_secrets(&hmac.secrets, &raw.place, problems).verification(|secrets| {
+    compile_secrets(&hmac.secrets, place, problems).verification(|secrets| {
         Some(Verifier::Hmac(Hmac {
             header: hmac.header.value.to_ascii_lowercase(),
             algorithm: algorithm?,
@@ -128,9 +134,9 @@ fn word<T>(
     parsed
 }
 
-fn compile_token(raw: &At<raw::Token>, problems: &mut Problems) -> Verification {
-    let known = compile_secrets(&raw.value.secrets, &raw.place, problems);
-    match (&raw.value.header, &raw.value.query) {
+fn compile_token(raw: &raw::Token, place: &Place, problems: &mut Problems) -> Verification {
+    let known = compile_secrets(&raw.secrets, place, problems);
+    match (&raw.header, &raw.query) {
         (Some(header), None) => {
             let header = header.value.to_ascii_lowercase();
             let hidden = Some(header.clone());
@@ -146,7 +152,7 @@ fn compile_token(raw: &At<raw::Token>, problems: &mut Problems) -> Verification 
         }
         _ => {
             problems.push(
-                Problem::at(&raw.place, "a token travels in a header or in the query")
+                Problem::at(place, "a token travels in a header or in the query")
                     .help("set one of header and query"),
             );
             Verification::default()
@@ -155,11 +161,12 @@ fn compile_token(raw: &At<raw::Token>, problems: &mut Problems) -> Verification 
 }
 
 fn compile_path_secret(
-    raw: &At<raw::PathSecret>,
+    raw: &raw::PathSecret,
+    place: &Place,
     path_names: &[String],
     problems: &mut Problems,
 ) -> Verification {
-    let segment = &raw.value.segment;
+    let segment = &raw.segment;
     if !path_names.contains(&segment.value) {
         let message = format!("the source's path has no segment {:?}", segment.value);
         let help = format!("write the path like /hooks/…/{{{}}}", segment.value);
@@ -167,7 +174,7 @@ fn compile_path_secret(
     }
     let name = segment.value.clone();
     let hidden = Some(name.clone());
-    let verification = compile_secrets(&raw.value.secrets, &raw.place, problems)
+    let verification = compile_secrets(&raw.secrets, place, problems)
         .verification(|secrets| Some(Verifier::PathSecret { segment: name, secrets }));
     Verification { secret_segment: hidden, ..verification }
 }
