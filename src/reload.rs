@@ -79,8 +79,9 @@ impl Reloader {
 
     async fn reload(&self) -> Outcome {
         let (folder, environment) = (self.folder.clone(), self.environment.clone());
-        let compiled =
-            tokio::task::spawn_blocking(move || compile_folder(&folder, environment.as_ref())).await;
+        let require_tests = self.require_tests;
+        let load = move || load(&folder, environment.as_ref(), require_tests);
+        let compiled = tokio::task::spawn_blocking(load).await;
         let outcome = compiled
             .unwrap_or_else(|_| Err(vec![Problem::anywhere("the compiler of the rules panicked")]))
             .map(|set| self.accept(set))

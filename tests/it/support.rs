@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod gateway;
+pub mod load;
 pub mod samples;
 pub mod scene;
 pub mod wait;

@@ -33,6 +33,7 @@ pub struct Gateway {
 pub struct Plan {
     folder: Arc<TempDir>,
     rules: PathBuf,
+    data: PathBuf,
     flags: Vec<String>,
     environment: Vec<(String, String)>,
     wrapper: Vec<String>,
@@ -188,7 +189,8 @@ impl Plan {
     fn new() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a temporary folder"));
         let rules = folder.path().join("rules");
-        Self { folder, rules, flags: Vec::new(), environment: Vec::new(), wrapper: Vec::new() }
+        let data = folder.path().join("data");
+        Self { folder, rules, data, flags: Vec::new(), environment: Vec::new(), wrapper: Vec::new() }
     }
 
     /// Sets a variable.
@@ -215,6 +217,17 @@ impl Plan {
         self
     }
 
+    /// Another folder for the store.
+    pub fn data(mut self, folder: &Path) -> Self {
+        self.data = folder.to_owned();
+        self
+    }
+
+    /// The folder of rules.
+    pub fn rules_folder(&self) -> PathBuf {
+        self.rules.clone()
+    }
+
     /// Runs the gateway through another program, such as `prlimit --nofile=64`.
     pub fn through(mut self, words: &[&str]) -> Self {
         self.wrapper = words.iter().map(|word| (*word).to_owned()).collect();
@@ -228,7 +241,7 @@ impl Plan {
         let mut command = Command::new(words.next().expect("a program"));
         command.args(words).env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"]);
-        command.arg("--rules").arg(&self.rules).arg("--data").arg(self.folder.path().join("data"));
+        command.arg("--rules").arg(&self.rules).arg("--data").arg(&self.data);
         command.args(&self.flags).envs(self.environment.iter().map(|(n, v)| (n, v)));
         command
     }
