@@ -28,6 +28,9 @@ fn outcome(report: &Report, indent: usize) -> String {
         Some(Err(refusal)) => return format!("\n{pad}status: {}", Refusal::status(refusal)),
         None => return " record".to_owned(),
     };
+    if decision.matched.is_empty() && decision.notifications.is_empty() {
+        return " nothing".to_owned();
+    }
     let mut text = String::new();
     let rules: Vec<String> = decision.matched.iter().map(|rule| quoted(rule)).collect();
     let _ = write!(text, "\n{pad}rules: [{}]", rules.join(", "));

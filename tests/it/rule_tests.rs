@@ -239,7 +239,7 @@ fn a_typing_error_in_a_shipped_rule_is_caught() {
         ),
         ("message", "{{body.deployment_status.description}}", "{{body.deployment_status.descripton}}"),
         ("topic", "table 'topic_by_repo'", "table 'topic_by_rep'"),
-        ("jsonpath", "$.workflow_run.conclusion", "$.workflow_run.conclusoin"),
+        ("jsonpath", "$.action: completed", "$.actoin: completed"),
         ("tag", "white_check_mark", "wihte_check_mark"),
         (
             "literal",
@@ -247,6 +247,8 @@ fn a_typing_error_in_a_shipped_rule_is_caught() {
             "topic: { env: HOOKBELL_GITHUB_TOPIC, default: gihtub }",
         ),
     ];
+    let clean = hookbell(root(), &["test", "rules", "--coverage"], &[]);
+    assert_eq!(clean.code, Some(0), "{}", clean.stdout);
     for (what, right, wrong) in seeded {
         let folder = tempdir().expect("a folder");
         copy_folder(&shipped_rules(), &folder.path().join("rules"));

@@ -56,10 +56,10 @@ fn every_conclusion_of_a_run_has_its_priority() {
         ("startup_failure", 5, "x"),
         ("action_required", 5, "x"),
         ("something_new", 5, "x"),
-        ("cancelled", 2, "no_entry_sign"),
-        ("skipped", 1, "no_entry_sign"),
-        ("neutral", 1, "no_entry_sign"),
-        ("stale", 1, "no_entry_sign"),
+        ("cancelled", 5, "x"),
+        ("skipped", 5, "x"),
+        ("neutral", 5, "x"),
+        ("stale", 5, "x"),
     ] {
         let told = single(&scene, "workflow_run_completed_success.json", |body| {
             body["workflow_run"]["conclusion"] = json!(conclusion);
@@ -94,12 +94,16 @@ fn a_deployment_is_told_once_it_has_ended() {
             body["deployment_status"]["environment_url"] = json!("https://example.com");
         })
     };
-    for state in ["pending", "queued", "in_progress", "waiting"] {
+    for state in ["pending", "queued", "in_progress"] {
         assert_eq!(with(state), Vec::<Value>::new(), "{state}");
     }
-    for (state, priority, tag) in
-        [("success", 3, "white_check_mark"), ("failure", 5, "x"), ("error", 5, "x"), ("inactive", 5, "x")]
-    {
+    for (state, priority, tag) in [
+        ("success", 3, "white_check_mark"),
+        ("failure", 5, "x"),
+        ("error", 5, "x"),
+        ("inactive", 5, "x"),
+        ("waiting", 5, "x"),
+    ] {
         let expected = json!([{
             "event": "message", "topic": "github", "title": "Codertocat/Hello-World",
             "message": format!("Deployment to production: {state}\nBuild 7 by octocat"),
