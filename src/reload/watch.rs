@@ -10,14 +10,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use notify::{RecommendedWatcher, RecursiveMode};
-use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
+use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
 /// Several events of one save count as one.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// How often `poll` looks.
 const POLL: Duration = Duration::from_secs(1);
+/// How often `notify` looks too: the system tells nothing of a folder that was replaced or is a link to another now.
+const UNTOLD: Duration = Duration::from_secs(5);
 
 /// How changes are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +41,7 @@ pub(super) struct Changes {
 }
 
 enum Source {
-    Events { _debouncer: Debouncer<RecommendedWatcher>, events: mpsc::UnboundedReceiver<()> },
+    Events { watcher: RecommendedWatcher, events: mpsc::UnboundedReceiver<()> },
     Poll,
     Off,
 }
@@ -56,6 +58,11 @@ impl Changes {
 
     /// Takes the folder as it is now for what is known.
     pub(super) fn remember(&mut self) {
+        if let Source::Events { watcher, .. } = &mut self.source {
+            // It may be another folder under the same name. When that is gone, a later look finds it again.
+            let _ = watcher.unwatch(&self.folder);
+            let _ = watcher.watch(&self.folder, RecursiveMode::Recursive);
+        }
         self.seen = fingerprint(&self.folder);
     }
 
@@ -64,16 +71,17 @@ impl Changes {
         loop {
             match &mut self.source {
                 Source::Events { events, .. } => {
-                    if events.recv().await.is_none() {
-                        std::future::pending::<()>().await;
+                    // Its sender lives as long as the watcher, so this ends by an event or by the time.
+                    if tokio::time::timeout(UNTOLD, events.recv()).await.is_ok() {
+                        tokio::time::sleep(DEBOUNCE).await;
+                        while events.try_recv().is_ok() {}
                     }
                 }
                 Source::Poll => tokio::time::sleep(POLL).await,
                 Source::Off => std::future::pending().await,
             }
-            let now = fingerprint(&self.folder);
-            if now != self.seen {
-                self.seen = now;
+            if fingerprint(&self.folder) != self.seen {
+                self.remember();
                 return;
             }
         }
@@ -82,11 +90,22 @@ impl Changes {
 
 fn events_of(folder: &Path) -> notify::Result<Source> {
     let (sender, events) = mpsc::unbounded_channel();
-    let mut debouncer = new_debouncer(DEBOUNCE, move |_: DebounceEventResult| {
-        let _ = sender.send(());
+    let mut watcher = notify::recommended_watcher(move |event| {
+        if tells_of_change(&event) {
+            let _ = sender.send(());
+        }
     })?;
-    debouncer.watcher().watch(folder, RecursiveMode::Recursive)?;
-    Ok(Source::Events { _debouncer: debouncer, events })
+    watcher.watch(folder, RecursiveMode::Recursive)?;
+    Ok(Source::Events { watcher, events })
+}
+
+/// Reading makes events too, and the folder is read for each event: one would lead to the next without end.
+fn tells_of_change(event: &notify::Result<Event>) -> bool {
+    let Ok(event) = event else { return true };
+    match event.kind {
+        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+        _ => true,
+    }
 }
 
 /// Changes whenever a rules file appears, goes, or is written, whatever way. Links count by what they lead to.
