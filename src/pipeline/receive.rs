@@ -83,15 +83,18 @@ pub fn receive(
     {
         check_sender(source, verifier, &request, raw)?;
     }
-    let header =
-        |name: &str| request.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    let unpacked = payload::unpack(raw, header("content-encoding"), reception.limit);
+    let header = |name: &str| {
+        let values = request.headers.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        // Several headers of one name are one list (RFC 9110, 5.3).
+        Some(values.collect::<Vec<_>>().join(", ")).filter(|joined| !joined.is_empty())
+    };
+    let unpacked = payload::unpack(raw, header("content-encoding").as_deref(), reception.limit);
     // Also a body that cannot be read is shown unpacked, unless that is where it broke.
     let shown = unpacked.as_deref().unwrap_or(raw);
     let decoded = unpacked
         .as_ref()
         .map_err(Clone::clone)
-        .and_then(|body| payload::decode(body, header("content-type")));
+        .and_then(|body| payload::decode(body, header("content-type").as_deref()));
     match decoded {
         Ok(value) => {
             request.body = value;
