@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::expectation::Expectation;
 use super::load::Case;
 use super::run::Report;
-use crate::pipeline::Refusal;
 
 /// The text of a file of cases with every `expect: record` replaced by what came of its case.
 pub fn record(text: &str, ran: &[(&Case, &Report)]) -> String {
@@ -14,8 +13,14 @@ pub fn record(text: &str, ran: &[(&Case, &Report)]) -> String {
         let Expectation::Record(place) = &case.expect else { continue };
         let Some(line) = lines.get_mut(place.line as usize - 1) else { continue };
         let keep: String = line.chars().take(place.column as usize - 1).collect();
-        let indent = keep.len() - keep.trim_start_matches([' ', '-']).len() + 2;
-        *line = format!("{}{}", keep.trim_end(), outcome(report, indent));
+        let rest: String = line.chars().skip((place.column - 1 + place.width) as usize).collect();
+        *line = if rest.trim_start().is_empty() || rest.trim_start().starts_with('#') {
+            let indent = keep.len() - keep.trim_start_matches([' ', '-']).len() + 2;
+            format!("{}{}", keep.trim_end(), outcome(report, indent))
+        } else {
+            // Something of a mapping on one line follows.
+            format!("{keep}{}{rest}", outcome_in_line(report))
+        };
     }
     lines.join("\n") + "\n"
 }
@@ -25,7 +30,7 @@ fn outcome(report: &Report, indent: usize) -> String {
     let pad = " ".repeat(indent);
     let decision = match &report.actual {
         Some(Ok(decision)) => decision,
-        Some(Err(refusal)) => return format!("\n{pad}status: {}", Refusal::status(refusal)),
+        Some(Err(refusal)) => return format!("\n{pad}status: {}", refusal.status()),
         None => return " record".to_owned(),
     };
     if decision.matched.is_empty() && decision.notifications.is_empty() {
@@ -47,6 +52,19 @@ fn outcome(report: &Report, indent: usize) -> String {
         }
     }
     text
+}
+
+/// The same on one line.
+fn outcome_in_line(report: &Report) -> String {
+    match &report.actual {
+        Some(Ok(decision)) => serde_json::json!({
+            "rules": decision.matched.iter().map(AsRef::as_ref).collect::<Vec<&str>>(),
+            "notifications": decision.notifications.iter().map(|n| &n.notification).collect::<Vec<_>>(),
+        })
+        .to_string(),
+        Some(Err(refusal)) => format!("{{ status: {} }}", refusal.status()),
+        None => "record".to_owned(),
+    }
 }
 
 fn quoted(text: &str) -> String {

@@ -139,13 +139,15 @@ cases:
   - name: noise
     request: { body: { event: noise } }
     expect: record
+  - { name: on one line, request: { body: { event: noise } }, expect: record }
+  - { name: refused, request: { method: PUT }, expect: record }
 ",
     );
     let before = test(folder.path(), &[]);
     assert_eq!(before.code, Some(1), "{}", before.stdout);
     assert!(before.stdout.contains("run with --update"), "{}", before.stdout);
     let update = test(folder.path(), &["--update"]);
-    assert_eq!((update.stdout.as_str(), update.code), ("cases: 0 passed, 0 failed, 2 recorded", Some(0)));
+    assert_eq!((update.stdout.as_str(), update.code), ("cases: 0 passed, 0 failed, 4 recorded", Some(0)));
     assert_eq!(
         std::fs::read_to_string(folder.path().join("rules/tests/door.yaml")).expect("the file"),
         "\
@@ -166,9 +168,11 @@ cases:
     expect:
       rules: [\"noise\"]
       notifications: []
+  - { name: on one line, request: { body: { event: noise } }, expect: {\"rules\":[\"noise\"],\"notifications\":[]} }
+  - { name: refused, request: { method: PUT }, expect: { status: 405 } }
 "
     );
-    assert_eq!(test(folder.path(), &[]).stdout, "cases: 2 passed, 0 failed");
+    assert_eq!(test(folder.path(), &[]).stdout, "cases: 4 passed, 0 failed");
 }
 
 #[test]
