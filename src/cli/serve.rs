@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
 use anyhow::{Context, Result};
@@ -130,10 +130,11 @@ impl Running {
         Ok(())
     }
 
-    /// Stops taking webhooks, finishes requests, then deliveries; the rest stays in the store.
+    /// Stops taking webhooks, finishes requests, then deliveries, all within one grace; the rest stays in the store.
     pub(super) async fn stop(self) {
+        let start = Instant::now();
         self.webhooks.stop(true).await;
-        self.delivery.stop(self.grace).await;
+        self.delivery.stop(self.grace.saturating_sub(start.elapsed())).await;
         self.admin.stop(false).await;
         let waiting = self.outbox.depth().await.map_or(0, |depth| depth.waiting);
         drop(self.outbox);
