@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::ntfy::system_roots;
 use crate::outbox::retry::Backoff;
 use crate::outbox::{self, Outbox, StoreThread};
-use crate::reload::{Reload, Reloader, log_sources_off};
+use crate::reload::{Reload, Reloader, Snapshot, log_sources_off};
 use crate::rules::compile::compile_folder;
 use crate::rules::external::{Environment, ProcessEnvironment};
 use crate::rules::live::Live;
@@ -27,6 +27,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_se
 
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     logging::init(settings.log_format.into());
+    let compiled_from = Snapshot::of(&settings.rules);
     let live = match compile_folder(&settings.rules, &ProcessEnvironment) {
         Ok(set) => Arc::new(Live::new(set)),
         Err(problems) => {
@@ -35,11 +36,20 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
         }
     };
     actix_web::rt::System::new().block_on(async {
-        let gateway = Running::start(settings, live, Arc::new(ProcessEnvironment), None)?;
+        let loaded = Loaded { live, compiled_from, environment: Arc::new(ProcessEnvironment) };
+        let gateway = Running::start(settings, loaded, None)?;
         gateway.until_told_to_stop().await?;
         gateway.stop().await;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// The rules to start with, and what later ones are compiled from.
+pub(super) struct Loaded {
+    pub(super) live: Arc<Live>,
+    /// The folder before they were compiled: what changes until it is watched is a change too.
+    pub(super) compiled_from: Snapshot,
+    pub(super) environment: Arc<dyn Environment + Send + Sync>,
 }
 
 /// A running gateway.
@@ -57,12 +67,8 @@ pub(super) struct Running {
 
 impl Running {
     /// Everything that can fail is done before anything is live.
-    pub(super) fn start(
-        settings: &Settings,
-        live: Arc<Live>,
-        environment: Arc<dyn Environment + Send + Sync>,
-        observer: Option<Observer>,
-    ) -> Result<Self> {
+    pub(super) fn start(settings: &Settings, loaded: Loaded, observer: Option<Observer>) -> Result<Self> {
+        let Loaded { live, compiled_from, environment } = loaded;
         let metrics = Arc::new(Metrics::new());
         metrics.start_time.set(outbox::unix_ms() as f64 / 1000.0);
         let options = outbox::Options { keep: settings.keep, ..outbox::Options::default() };
@@ -77,8 +83,13 @@ impl Running {
         });
         let (webhooks, addresses) = bind_webhooks(gateway.clone(), &settings.listen, settings.workers())
             .with_context(|| format!("cannot listen for webhooks on {}", list(&settings.listen)))?;
-        let reloader =
-            Reloader { folder: settings.rules.clone(), environment, live: live.clone(), metrics: metrics.clone() };
+        let reloader = Reloader {
+            folder: settings.rules.clone(),
+            compiled_from,
+            environment,
+            live: live.clone(),
+            metrics: metrics.clone(),
+        };
         let reload = reloader.start(settings.watch.into()).with_context(|| {
             format!("cannot watch the rules folder {:?}; try --watch poll", settings.rules.display().to_string())
         })?;
