@@ -44,8 +44,8 @@ pub struct Settings {
     /// How long a connection may idle between requests
     #[arg(long, env = "HOOKBELL_KEEP_ALIVE", value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     pub keep_alive: Duration,
-    /// How long a stop waits for requests and deliveries in flight
-    #[arg(long, env = "HOOKBELL_GRACE", value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    /// How long a stop waits for requests and deliveries in flight [Docker kills after 10s]
+    #[arg(long, env = "HOOKBELL_GRACE", value_name = "TIME", default_value = "8s", value_parser = parse_duration)]
     pub grace: Duration,
     /// Threads that take webhooks [default: one per core]
     #[arg(long, env = "HOOKBELL_WORKERS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]

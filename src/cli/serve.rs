@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_web::dev::ServerHandle;
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, timeout_at};
 
 use super::{card, check};
 use crate::delivery::{self, Delivery, Observer};
@@ -132,10 +133,11 @@ impl Running {
         Ok(())
     }
 
-    /// Stops taking webhooks, finishes requests, then deliveries; the rest stays in the store.
+    /// Stops taking webhooks, finishes requests, then deliveries, both within one grace; the rest stays in the store.
     pub(super) async fn stop(self) {
-        self.webhooks.stop(true).await;
-        self.delivery.stop(self.grace).await;
+        let end = Instant::now() + self.grace;
+        let _ = timeout_at(end, self.webhooks.stop(true)).await;
+        self.delivery.stop(end.saturating_duration_since(Instant::now())).await;
         self.admin.stop(false).await;
         let waiting = self.outbox.depth().await.map_or(0, |depth| depth.waiting);
         drop(self.outbox);
