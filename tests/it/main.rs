@@ -4,4 +4,10 @@
 mod support;
 
 mod arrows;
+mod connections;
+mod durability;
+mod edges;
 mod first_steps;
+mod full_store;
+mod reload;
+mod shutdown;

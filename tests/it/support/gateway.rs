@@ -151,6 +151,11 @@ impl Gateway {
         assert!(status.is_ok_and(|status| status.success()), "cannot signal the gateway");
     }
 
+    /// Whether the process has not ended.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_none()
+    }
+
     /// Waits for the process to end by itself.
     pub fn wait(mut self) -> ExitStatus {
         until("the gateway's end", || self.child.try_wait().expect("a child"))
@@ -205,6 +210,16 @@ impl Plan {
     pub fn through(mut self, words: &[&str]) -> Self {
         self.wrapper = words.iter().map(|word| (*word).to_owned()).collect();
         self
+    }
+
+    /// The folder of rules, to fill it before the start.
+    pub fn rules_folder(&self) -> &Path {
+        &self.rules
+    }
+
+    /// The folder of the store.
+    pub fn data_folder(&self) -> PathBuf {
+        self.folder.path().join("data")
     }
 
     /// The command without having run it.

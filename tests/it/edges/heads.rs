@@ -1,0 +1,96 @@
+//! Heads and bodies that are slow, too long or ambiguous.
+
+use std::net::Shutdown;
+
+use super::quiet;
+use crate::support::load::PATH;
+use crate::support::raw::{Connection, post};
+use crate::support::wait::until;
+
+#[test]
+fn five_hundred_half_sent_heads_end_while_service_goes_on() {
+    let gateway = quiet().flag("--head-timeout", "2s").start();
+    let half = || {
+        let mut connection = Connection::open(gateway.webhooks).expect("a connection");
+        connection.send("POST /hooks/load HTTP/1.1\r\nHost: t\r\nX-Half: ").expect("half a head");
+        connection
+    };
+    let mut connections: Vec<_> = (0..500).map(|_| half()).collect();
+    for _ in 0..20 {
+        assert_eq!(gateway.post(PATH, &[], "{}").status, 200);
+    }
+    let told: Vec<u16> = connections.iter_mut().filter_map(|one| Some(one.answer().ok()?.status)).collect();
+    assert!(told.iter().all(|status| *status == 408), "{told:?}");
+    assert!(connections.iter_mut().all(Connection::closes));
+    until("the end of all connections", || (gateway.metric("hookbell_connections")? <= 1.0).then_some(()));
+    eprintln!("of 500 half-sent heads {} were answered 408, all were closed", told.len());
+}
+
+#[test]
+fn a_body_that_does_not_come_is_answered_408_and_closed() {
+    let gateway = quiet().flag("--body-timeout", "1s").start();
+    let mut connection = Connection::open(gateway.webhooks).expect("a connection");
+    connection.send(format!("POST {PATH} HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\n{{")).expect("a start");
+    assert_eq!(connection.answer().expect("an answer").status, 408);
+    assert!(connection.closes());
+}
+
+#[test]
+fn a_head_that_is_too_long_is_refused() {
+    let gateway = quiet().start();
+    let mut connection = Connection::open(gateway.webhooks).expect("a connection");
+    let head = format!("POST {PATH} HTTP/1.1\r\nHost: t\r\nX-Long: {}\r\n\r\n", "x".repeat(256 * 1024));
+    // The gateway may stop reading before all is sent.
+    let _ = connection.send(head);
+    if let Ok(answer) = connection.answer() {
+        assert!([400, 413, 431].contains(&answer.status), "{answer:?}");
+    }
+    assert!(connection.closes());
+    assert_eq!(gateway.post(PATH, &[], "{}").status, 200);
+}
+
+#[test]
+fn a_request_with_two_lengths_is_refused_and_nothing_after_it_is_read() {
+    let gateway = quiet().start();
+    let smuggled = post(PATH, "{}");
+    for lengths in [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 6",
+        "Transfer-Encoding: chunked, identity",
+        "Content-Length: +5",
+    ] {
+        let mut connection = Connection::open(gateway.webhooks).expect("a connection");
+        let request = format!("POST {PATH} HTTP/1.1\r\nHost: t\r\n{lengths}\r\n\r\n0\r\n\r\n{smuggled}");
+        connection.send(request).expect("to send");
+        let answer = connection.answer().expect("an answer");
+        assert_eq!(answer.status, 400, "{lengths}: {answer:?}");
+        assert!(connection.closes());
+    }
+    let taken = r#"hookbell_webhooks_total{source="quiet",outcome="Dropped"}"#;
+    assert_eq!(gateway.metric(taken).unwrap_or(0.0), 0.0, "nothing was smuggled in");
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let gateway = quiet().start();
+    let mut connection = Connection::open(gateway.webhooks).expect("a connection");
+    let requests: String = (0..40).map(|n| post(if n % 2 == 0 { PATH } else { "/nowhere" }, "{}")).collect();
+    connection.send(requests).expect("to send");
+    for number in 0..40 {
+        let status = connection.answer().expect("an answer").status;
+        assert_eq!(status, if number % 2 == 0 { 200 } else { 404 });
+    }
+}
+
+#[test]
+fn a_sender_that_closes_its_half_still_gets_its_answer() {
+    let gateway = quiet().start();
+    for _ in 0..20 {
+        let mut connection = Connection::open(gateway.webhooks).expect("a connection");
+        connection.send(post(PATH, "{}")).expect("to send");
+        connection.stream().shutdown(Shutdown::Write).expect("to close one half");
+        assert_eq!(connection.answer().expect("an answer").status, 200);
+        assert!(connection.closes());
+    }
+}
