@@ -78,7 +78,8 @@ impl Reloader {
 
     async fn reload(&self) -> Outcome {
         let (folder, environment) = (self.folder.clone(), self.environment.clone());
-        let compiled = tokio::task::spawn_blocking(move || compile_folder(&folder, environment.as_ref())).await;
+        let compiled =
+            tokio::task::spawn_blocking(move || compile_folder(&folder, environment.as_ref())).await;
         let outcome = compiled
             .unwrap_or_else(|_| Err(vec![Problem::anywhere("the compiler of the rules panicked")]))
             .map(|set| self.accept(set))

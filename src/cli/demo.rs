@@ -49,7 +49,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let samples = sample::find(&arguments.rules, &set, arguments.source.as_deref())?;
     let prints = set.targets().is_empty();
     let data = std::env::temp_dir().join(format!("hookbell-demo-{}", std::process::id()));
-    let result = actix_web::rt::System::new().block_on(show(arguments, environment, set, &samples, &data, prints));
+    let result =
+        actix_web::rt::System::new().block_on(show(arguments, environment, set, &samples, &data, prints));
     let _ = std::fs::remove_dir_all(&data);
     result
 }

@@ -38,11 +38,30 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     };
     actix_web::rt::System::new().block_on(async {
         let loaded = Loaded { live, compiled_from, environment: Arc::new(ProcessEnvironment) };
+        let mut signals = Signals::listen().context("cannot listen for signals")?;
         let gateway = Running::start(settings, loaded, None)?;
-        gateway.until_told_to_stop().await?;
+        gateway.until_told_to_stop(&mut signals).await;
         gateway.stop().await;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// The signals that mean something. They are listened for before anything is live: until then SIGHUP kills, and the
+/// kernel keeps SIGTERM from a PID 1 without a handler of its own.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
 }
 
 /// The rules to start with, and what later ones are compiled from.
@@ -92,7 +111,10 @@ impl Running {
             metrics: metrics.clone(),
         };
         let reload = reloader.start(settings.watch.into()).with_context(|| {
-            format!("cannot watch the rules folder {:?}; try --watch poll", settings.rules.display().to_string())
+            format!(
+                "cannot watch the rules folder {:?}; try --watch poll",
+                settings.rules.display().to_string()
+            )
         })?;
         let (admin, admin_addresses) = bind_admin(Admin { gateway, reload: reload.clone() }, settings.admin)
             .with_context(|| format!("cannot listen for operators on {}", settings.admin))?;
@@ -113,24 +135,19 @@ impl Running {
         })
     }
 
-    /// Serves until SIGTERM or SIGINT; SIGHUP reloads. Handlers of our own also work as PID 1, where the
-    /// kernel ignores signals without one.
-    async fn until_told_to_stop(&self) -> Result<()> {
-        let listen = |kind| signal(kind).context("cannot listen for signals");
-        let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-        let mut hangup: Signal = listen(SignalKind::hangup())?;
+    /// Serves until SIGTERM or SIGINT; SIGHUP reloads.
+    async fn until_told_to_stop(&self, signals: &mut Signals) {
         loop {
             tokio::select! {
-                _ = terminate.recv() => break,
-                _ = interrupt.recv() => break,
-                _ = hangup.recv() => {
+                _ = signals.terminate.recv() => break,
+                _ = signals.interrupt.recv() => break,
+                _ = signals.hangup.recv() => {
                     let reload = self.reload.clone();
                     actix_web::rt::spawn(async move { reload.now().await });
                 }
             }
         }
         tracing::info!("stopping: no new webhooks, finishing what is in flight");
-        Ok(())
     }
 
     /// Stops taking webhooks, finishes requests, then deliveries, both within one grace; the rest stays in the store.
