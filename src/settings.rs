@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::logging::Format;
 use crate::reload::Watch;
-use crate::server::Limits;
+use crate::server::{DESCRIPTORS_BY_CONNECTION, Limits};
 
 /// Flags of `serve`. Each is also in the environment, as `HOOKBELL_…`.
 #[derive(Debug, Clone, Args)]
@@ -18,7 +18,13 @@ pub struct Settings {
     #[arg(long, env = "HOOKBELL_RULES", value_name = "DIR", default_value = "rules")]
     pub rules: PathBuf,
     /// Where webhooks are taken; may be given several times
-    #[arg(long, env = "HOOKBELL_LISTEN", value_name = "ADDR", default_value = "0.0.0.0:8085", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "HOOKBELL_LISTEN",
+        value_name = "ADDR",
+        default_value = "0.0.0.0:8085",
+        value_delimiter = ','
+    )]
     pub listen: Vec<SocketAddr>,
     /// Where health, metrics and reload are served
     #[arg(long, env = "HOOKBELL_ADMIN", value_name = "ADDR", default_value = "127.0.0.1:9090")]
@@ -102,7 +108,7 @@ impl Settings {
     pub fn limits(&self, files: u64) -> Limits {
         /// For the store, the log, the runtime and the connections to ntfy.
         const RESERVED_FILES: u64 = 64;
-        let affordable = files.saturating_sub(RESERVED_FILES).max(1);
+        let affordable = (files.saturating_sub(RESERVED_FILES) / DESCRIPTORS_BY_CONNECTION).max(1);
         let connections = u64::from(self.max_connections).min(affordable);
         Limits {
             body: self.max_body,
