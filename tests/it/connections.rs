@@ -60,7 +60,8 @@ fn closed_connections_keep_the_bound() {
 
 #[test]
 fn slow_answers_keep_the_bound() {
-    let (stats, most) = while_failing(Behaviour { latency: Duration::from_millis(50), ..Behaviour::default() });
+    let (stats, most) =
+        while_failing(Behaviour { latency: Duration::from_millis(50), ..Behaviour::default() });
     assert!(stats.connections_peak <= BOUND && most as u64 <= BOUND, "{stats:?}");
 }
 

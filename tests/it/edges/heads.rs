@@ -27,10 +27,29 @@ fn five_hundred_half_sent_heads_end_while_service_goes_on() {
 }
 
 #[test]
+fn silent_connections_end_with_the_time_for_a_head() {
+    let gateway = quiet().flag("--head-timeout", "1s").start();
+    let silent = || Connection::open(gateway.webhooks).expect("a connection");
+    let mut connections: Vec<_> = (0..100).map(|_| silent()).collect();
+    assert!(connections.iter_mut().all(Connection::closes));
+}
+
+#[test]
+fn a_second_head_that_is_half_sent_ends_too() {
+    let gateway = quiet().flag("--head-timeout", "1s").flag("--keep-alive", "2s").start();
+    let mut connection = Connection::open(gateway.webhooks).expect("a connection");
+    assert_eq!(connection.post(PATH, "{}").expect("an answer").status, 200);
+    connection.send("POST /hooks/load HTTP/1.1\r\nHost: t\r\nX-Half: ").expect("half a head");
+    assert!(connection.closes());
+}
+
+#[test]
 fn a_body_that_does_not_come_is_answered_408_and_closed() {
     let gateway = quiet().flag("--body-timeout", "1s").start();
     let mut connection = Connection::open(gateway.webhooks).expect("a connection");
-    connection.send(format!("POST {PATH} HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\n{{")).expect("a start");
+    connection
+        .send(format!("POST {PATH} HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\n{{"))
+        .expect("a start");
     assert_eq!(connection.answer().expect("an answer").status, 408);
     assert!(connection.closes());
 }

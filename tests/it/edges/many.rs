@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::quiet;
+use crate::support::Gateway;
 use crate::support::load::PATH;
 use crate::support::process::{cpu_time, rss_kib};
 use crate::support::raw::Connection;
 use crate::support::wait::until;
-use crate::support::Gateway;
 
 #[test]
 fn a_thousand_idle_connections_cost_little_and_end_by_themselves() {
@@ -69,5 +69,7 @@ fn more_webhook_connections_than_descriptors_neither_spin_nor_flood() {
 #[test]
 fn running_out_of_descriptors_altogether_neither_spins_nor_floods() {
     let mut gateway = quiet().through(&["prlimit", "--nofile=66:66"]).flag("--workers", "2").start();
-    exhaust(&mut gateway, |gateway| [open(gateway.admin, 100), open(gateway.webhooks, 100)].into_iter().flatten().collect());
+    exhaust(&mut gateway, |gateway| {
+        [open(gateway.admin, 100), open(gateway.webhooks, 100)].into_iter().flatten().collect()
+    });
 }

@@ -44,6 +44,10 @@ fn two_hundred_reloads_under_load_lose_and_refuse_nothing() {
     let messages = ntfy.messages();
     assert!(messages.iter().all(|message| message["title"] != "broken"));
     let titles: std::collections::BTreeSet<_> = messages.iter().map(|m| m["title"].to_string()).collect();
-    eprintln!("{} requests over {RELOADS} reloads met {} sets of rules", outcome.accepted.len(), titles.len());
+    eprintln!(
+        "{} requests over {RELOADS} reloads met {} sets of rules",
+        outcome.accepted.len(),
+        titles.len()
+    );
     assert!(titles.len() > RELOADS / 10, "the load met few of the rules: {titles:?}");
 }

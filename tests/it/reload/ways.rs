@@ -126,7 +126,9 @@ fn a_connection_kept_over_a_reload_meets_the_new_rules() {
         assert_eq!(reload(&gateway).status, 200);
         let answer = connection.post(PATH, &format!(r#"{{"id":"kept {title}"}}"#)).expect("an answer");
         assert_eq!(answer.status, 200);
-        until(title, || ntfy.messages().iter().any(|m| m["message"] == format!("kept {title}")).then_some(()));
+        until(title, || {
+            ntfy.messages().iter().any(|m| m["message"] == format!("kept {title}")).then_some(())
+        });
     }
     let titles: Vec<_> = ntfy.messages().iter().map(|message| message["title"].clone()).collect();
     assert_eq!(titles, ["first", "second", "third"]);

@@ -94,7 +94,14 @@ impl Gateway {
         self.send(self.admin, method, path, &[], b"")
     }
 
-    fn send(&self, to: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    fn send(
+        &self,
+        to: SocketAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
         let mut request = ureq::http::Request::builder().method(method).uri(format!("http://{to}{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);

@@ -14,7 +14,8 @@ pub fn cpu_time(pid: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
     // The name in parentheses may hold spaces; utime and stime are the 12th and 13th field after it.
     let (_, after) = stat.rsplit_once(')').expect("a name");
-    let ticks: u64 = after.split_whitespace().skip(11).take(2).map(|n| n.parse::<u64>().expect("ticks")).sum();
+    let ticks: u64 =
+        after.split_whitespace().skip(11).take(2).map(|n| n.parse::<u64>().expect("ticks")).sum();
     Duration::from_millis(ticks * 10)
 }
 
