@@ -104,6 +104,11 @@ impl Verifier {
         }
     }
 
+    /// Whether the proof covers the body. Any other is checked before the body is read: a stranger's is not worth it.
+    pub fn needs_body(&self) -> bool {
+        matches!(self, Self::Hmac(_))
+    }
+
     /// Whether a refusal must look like an unknown path, so that nobody learns where a source lives.
     pub fn hides_source(&self) -> bool {
         matches!(self, Self::PathSecret { .. })

@@ -5,9 +5,13 @@ mod check;
 mod demo;
 mod explain;
 mod healthcheck;
+mod init;
+mod schema;
 mod serve;
+mod test;
 mod trace;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,14 +35,24 @@ enum Command {
     Serve(Box<Settings>),
     /// Show what the shipped rules make of the shipped samples: posts them to a gateway of its own
     Demo(demo::Arguments),
-    /// Look for mistakes in the rules
-    Check {
-        /// The folder of rules
-        #[arg(value_name = "DIR", env = "HOOKBELL_RULES", default_value = "rules")]
+    /// Write a small rules folder to start from
+    Init {
+        /// The folder
+        #[arg(value_name = "DIR", default_value = "rules")]
         rules: PathBuf,
     },
+    /// Look for mistakes in the rules
+    Check(check::Arguments),
+    /// Run the test cases beside the rules
+    Test(test::Arguments),
     /// Show what the rules make of one webhook, and why; sends nothing
     Explain(explain::Arguments),
+    /// Print the JSON Schema of rules or of test cases, for editors
+    Schema {
+        /// Which
+        #[arg(value_enum, default_value = "rules")]
+        of: schema::Of,
+    },
     /// Ask a running gateway whether it is ready: for images without a shell
     Healthcheck(healthcheck::Arguments),
     /// Print completions for a shell
@@ -55,11 +69,17 @@ pub fn run() -> ExitCode {
         None => serve::run(&cli.settings),
         Some(Command::Serve(settings)) => serve::run(&settings),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
-        Some(Command::Check { rules }) => check::run(&rules),
+        Some(Command::Init { rules }) => init::run(&rules),
+        Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Test(arguments)) => test::run(&arguments),
         Some(Command::Explain(arguments)) => explain::run(&arguments),
+        Some(Command::Schema { of }) => schema::run(of),
         Some(Command::Healthcheck(arguments)) => healthcheck::run(&arguments),
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Cli::command(), "hookbell", &mut std::io::stdout());
+            // Through a buffer: the generator panics when whoever reads it has seen enough.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hookbell", &mut script);
+            let _ = std::io::stdout().write_all(&script);
             Ok(ExitCode::SUCCESS)
         }
     };

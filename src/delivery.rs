@@ -1,6 +1,6 @@
 //! Delivery: claims what the outbox holds, sends it, and settles what came of it.
 //!
-//! One thread does all sending, because it owns the one HTTP client. Each server has a [`lane`] of
+//! One thread does all sending, because it owns the one HTTP client. Each server has a lane of
 //! its own there: one that is down keeps its notifications waiting and slows nobody else.
 
 mod lane;

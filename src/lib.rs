@@ -13,6 +13,7 @@ pub mod auth;
 pub mod payload;
 pub mod rules;
 
+pub mod cases;
 pub mod ntfy;
 pub mod outbox;
 pub mod pipeline;

@@ -34,5 +34,7 @@ pub fn init(format: Format) {
         Format::Text => lines.with_ansi(stderr().is_terminal()).boxed(),
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
-    let _ = tracing_subscriber::registry().with(lines.with_filter(Throttle::default()).with_filter(filter)).try_init();
+    let _ = tracing_subscriber::registry()
+        .with(lines.with_filter(Throttle::default()).with_filter(filter))
+        .try_init();
 }

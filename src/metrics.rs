@@ -131,6 +131,10 @@ impl Metrics {
             start_time: Gauge::default(),
         };
         metrics.register();
+        // Counters that are there from the start: the first rise of one that was not is invisible to `rate()`.
+        for result in [ReloadResult::Ok, ReloadResult::Rejected] {
+            drop(metrics.reloads.get_or_create(&Reloaded { result }));
+        }
         metrics
     }
 

@@ -31,6 +31,8 @@ pub use tls::system_roots;
 const STALE_RETRIES: usize = 2;
 /// How much of an answer is read. ntfy's are below 10 KiB; a longer one costs its connection.
 const ANSWER_LIMIT: usize = 64 * 1024;
+/// How long a connection that was given up on still counts.
+const LINGER: Duration = Duration::from_millis(200);
 /// Longer than any attempt may take: the target's own timeout rules.
 const NO_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -70,9 +72,15 @@ impl Publisher {
     /// target's timeout. Every failure is an [`Answer`]; none is an error.
     pub async fn publish(&self, target: &Target, payload: &str) -> Answer {
         let attempt = self.attempt(target, Bytes::copy_from_slice(payload.as_bytes()));
-        tokio::time::timeout(target.timeout, attempt)
-            .await
-            .unwrap_or_else(|_| Answer::retry(format!("no complete answer within {:?}", target.timeout)))
+        match tokio::time::timeout(target.timeout, attempt).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                // Our end is closed by now. The server needs a moment to notice, and until it has, the connection
+                // counts for it: the attempt keeps its place among the connections so long.
+                tokio::time::sleep(LINGER).await;
+                Answer::retry(format!("no complete answer within {:?}", target.timeout))
+            }
+        }
     }
 
     async fn attempt(&self, target: &Target, payload: Bytes) -> Answer {

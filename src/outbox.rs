@@ -5,6 +5,7 @@
 //! at once cost one write to the disk. An [`Outbox`] is a cheap handle to that thread.
 
 mod arrivals;
+mod record;
 pub mod retry;
 mod store;
 mod thread;
@@ -18,6 +19,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use uuid::Uuid;
 
 use arrivals::Arrivals;
+pub use record::Record;
 pub use store::OpenError;
 pub use thread::StoreThread;
 use thread::{Command, Reply};
@@ -31,6 +33,8 @@ pub struct Webhook {
     pub source: String,
     /// When its body was complete, in Unix milliseconds.
     pub received_at: i64,
+    /// The webhook as it came, to be looked up later; `None` keeps nothing of it.
+    pub record: Option<Record>,
     /// What to publish, in this order.
     pub notifications: Vec<Outgoing>,
 }
@@ -136,13 +140,15 @@ impl Unavailable {
 pub struct Options {
     /// Commands that may wait for the store thread; above it [`Outbox::enqueue`] answers `Full`.
     pub capacity: usize,
-    /// How long delivered and dead notifications are kept.
+    /// How long delivered and dead notifications and records of webhooks are kept.
     pub keep: Duration,
+    /// How many bytes of records are kept at the most; the oldest go first.
+    pub keep_size: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { capacity: 4096, keep: Duration::from_secs(7 * 24 * 60 * 60) }
+        Self { capacity: 4096, keep: Duration::from_secs(7 * 24 * 60 * 60), keep_size: 256 << 20 }
     }
 }
 
@@ -241,6 +247,14 @@ impl Outbox {
         self.commands.send(command(reply)).await.map_err(|_| Unavailable::ended())?;
         answer.await.map_err(|_| Unavailable::ended())?
     }
+}
+
+/// Looks up the record of a webhook in the store of `data`, also beside a running gateway.
+///
+/// # Errors
+/// [`OpenError`] when there is no store, or it cannot be read.
+pub fn find_record(data: &Path, id: Uuid) -> Result<Option<Record>, OpenError> {
+    store::find_record(data, id)
 }
 
 /// Now, in Unix milliseconds.

@@ -39,17 +39,24 @@ pub fn decode(body: &[u8], content_type: Option<&str>) -> Result<Value, Unreadab
         Kind::Json { .. } => parse_json(text),
         Kind::Form { .. } => form::decode(text),
         Kind::Text { .. } | Kind::Unknown => Ok(sniff(text)),
-        Kind::Binary(name) => {
-            looks_like_json(text).then(|| parse_json(text).ok()).flatten().ok_or(Unreadable::Unsupported(name))
-        }
+        Kind::Binary(name) => looks_like_json(text)
+            .then(|| parse_json(text).ok())
+            .flatten()
+            .ok_or(Unreadable::Unsupported(name)),
     }
 }
 
 /// What a content type says about a body.
 enum Kind {
-    Json { charset: Option<String> },
-    Form { charset: Option<String> },
-    Text { charset: Option<String> },
+    Json {
+        charset: Option<String>,
+    },
+    Form {
+        charset: Option<String>,
+    },
+    Text {
+        charset: Option<String>,
+    },
     /// None given.
     Unknown,
     Binary(String),

@@ -2,6 +2,7 @@
 //! `explain`, tests and the running gateway cannot differ.
 
 mod fallback;
+mod receive;
 mod render;
 mod trace;
 mod values;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::receive::{Reception, Refusal, check_head, receive};
 pub use self::trace::{FieldNote, ItemTrace, RuleTrace, Trace};
 use self::values::Scope;
 use crate::notification::Notification;
@@ -46,9 +48,10 @@ pub fn decide(
     raw: &[u8],
     mut trace: Option<&mut Trace>,
 ) -> Decision {
-    let items = source.split.as_ref().map(|split| {
-        split.select(&request.body).into_iter().cloned().collect::<Vec<Value>>()
-    });
+    let items = source
+        .split
+        .as_ref()
+        .map(|split| split.select(&request.body).into_iter().cloned().collect::<Vec<Value>>());
     let mut run = Run { rules, source, raw, decision: Decision::default() };
     let mut scope = Scope::new(source, request);
     match items {
@@ -108,7 +111,9 @@ impl Run<'_> {
         let engine = self.rules.engine();
         let bound = scope.bind(rule, engine, trace.as_deref_mut());
         for publish in publishes {
-            let rendered = bound.clone().and_then(|()| render::notification(publish, scope, engine, trace.as_deref_mut()));
+            let rendered = bound
+                .clone()
+                .and_then(|()| render::notification(publish, scope, engine, trace.as_deref_mut()));
             let planned = rendered.or_else(|failure| {
                 if let Some(trace) = trace.as_deref_mut() {
                     trace.failures.push(failure.to_string());

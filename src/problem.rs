@@ -1,7 +1,7 @@
 //! A mistake in the rules: where it is, what it is, what to do. And how it is shown to a person.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use unicode_width::UnicodeWidthStr;
 
@@ -12,6 +12,42 @@ pub struct SourceFile {
     pub path: String,
     /// The whole text.
     pub text: String,
+    secrets: OnceLock<Vec<String>>,
+}
+
+/// Words after which a line may hold a secret, where it is not known what does.
+const SUSPICIOUS: [&str; 3] = ["token:", "password", "secret"];
+
+impl SourceFile {
+    /// A file as read.
+    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { path: path.into(), text: text.into(), secrets: OnceLock::new() }
+    }
+
+    /// Tells which secrets stand in the text, so that no message shows them. The first telling counts.
+    pub fn hide(&self, secrets: Vec<String>) {
+        let _ = self.secrets.set(secrets);
+    }
+
+    /// Whether `text` is one of the secrets.
+    pub fn hides(&self, text: &str) -> bool {
+        self.secrets.get().is_some_and(|secrets| secrets.iter().any(|secret| secret == text))
+    }
+
+    /// One line, from 1, with its secrets blotted out. As wide as the line is.
+    fn line(&self, number: u32) -> Option<String> {
+        let line = self.text.lines().nth(number as usize - 1)?.to_owned();
+        let blot = |text: &str| "•".repeat(text.chars().count());
+        let Some(secrets) = self.secrets.get() else {
+            // The file could not even be parsed, so a secret can be anywhere after such a word.
+            let start = SUSPICIOUS.iter().filter_map(|word| line.find(word).map(|at| at + word.len())).min();
+            return Some(match start {
+                Some(start) => format!("{}{}", &line[..start], blot(&line[start..])),
+                None => line,
+            });
+        };
+        Some(secrets.iter().fold(line, |line, secret| line.replace(secret.as_str(), &blot(secret))))
+    }
 }
 
 /// A stretch of one line of a [`SourceFile`].
@@ -46,9 +82,30 @@ impl fmt::Debug for Place {
     }
 }
 
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The rules cannot be used.
+    Error,
+    /// They can, but this is hardly meant.
+    Warning,
+}
+
+impl Severity {
+    /// `error` or `warning`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
 /// One mistake. Texts are lower-case, quote the offending value and never hold a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
     /// Where it is; `None` for what concerns the folder as a whole.
     pub place: Option<Place>,
     /// What is wrong.
@@ -60,12 +117,17 @@ pub struct Problem {
 impl Problem {
     /// A mistake at `place`.
     pub fn at(place: &Place, message: impl Into<String>) -> Self {
-        Self { place: Some(place.clone()), message: message.into(), help: None }
+        Self { severity: Severity::Error, place: Some(place.clone()), message: message.into(), help: None }
     }
 
     /// A mistake of the folder as a whole.
     pub fn anywhere(message: impl Into<String>) -> Self {
-        Self { place: None, message: message.into(), help: None }
+        Self { severity: Severity::Error, place: None, message: message.into(), help: None }
+    }
+
+    /// Something at `place` that is hardly meant.
+    pub fn warning(place: &Place, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::at(place, message) }
     }
 
     /// Adds what to do.
@@ -83,7 +145,7 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error: {}", self.message)?;
+        writeln!(f, "{}: {}", self.severity.name(), self.message)?;
         let mut margin = String::new();
         if let Some(place) = &self.place {
             margin = " ".repeat(place.line.to_string().len());
@@ -97,17 +159,38 @@ impl fmt::Display for Problem {
     }
 }
 
+/// A longer line is shown in part.
+const LONGEST_LINE: usize = 120;
+
 /// The line itself with a caret below it.
 fn write_excerpt(f: &mut fmt::Formatter<'_>, place: &Place, margin: &str) -> fmt::Result {
-    let Some(line) = place.file.text.lines().nth(place.line as usize - 1) else { return Ok(()) };
-    let before: String = line.chars().take(place.column as usize - 1).collect();
-    let under: String = line.chars().skip(place.column as usize - 1).take(place.width as usize).collect();
+    let Some(line) = place.file.line(place.line) else { return Ok(()) };
+    let (line, column) = crop(&line, place.column as usize);
+    let before: String = line.chars().take(column - 1).collect();
+    let under: String = line.chars().skip(column - 1).take(place.width as usize).collect();
     // A tab stays a tab, so that the caret lines up whatever width the terminal gives it.
-    let indent: String =
-        before.chars().map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(c.to_string().width()) }).collect();
+    let indent: String = before
+        .chars()
+        .map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(c.to_string().width()) })
+        .collect();
     writeln!(f, "{margin} |")?;
     writeln!(f, "{} | {line}", place.line)?;
     writeln!(f, "{margin} | {indent}{}", "^".repeat(under.width().max(1)))
+}
+
+/// At most [`LONGEST_LINE`] characters of a line around a column, and the column within them.
+fn crop(line: &str, column: usize) -> (String, usize) {
+    let length = line.chars().count();
+    if length <= LONGEST_LINE {
+        return (line.to_owned(), column);
+    }
+    let start = column.saturating_sub(LONGEST_LINE / 2).min(length - LONGEST_LINE);
+    let kept: String = line.chars().skip(start).take(LONGEST_LINE).collect();
+    let end = if start + LONGEST_LINE < length { "…" } else { "" };
+    match start {
+        0 => (format!("{kept}{end}"), column),
+        start => (format!("…{kept}{end}"), column - start + 1),
+    }
 }
 
 /// All mistakes found so far. Collecting goes on after each, so that one run tells everything.

@@ -2,12 +2,13 @@
 
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
 pub use self::watch::{Snapshot, Watch};
+use crate::cases;
 use crate::metrics::{Metrics, ReloadResult, Reloaded};
 use crate::problem::Problem;
 use crate::rules::compile::compile_folder;
@@ -37,6 +38,8 @@ pub struct Reloader {
     pub folder: PathBuf,
     /// The folder before the set in force was compiled from it.
     pub compiled_from: Snapshot,
+    /// Whether rules whose own cases fail are refused.
+    pub require_tests: bool,
     /// Resolves `{env: …}`.
     pub environment: Arc<dyn Environment + Send + Sync>,
     /// The set in force.
@@ -78,8 +81,9 @@ impl Reloader {
 
     async fn reload(&self) -> Outcome {
         let (folder, environment) = (self.folder.clone(), self.environment.clone());
-        let compiled =
-            tokio::task::spawn_blocking(move || compile_folder(&folder, environment.as_ref())).await;
+        let require_tests = self.require_tests;
+        let load = move || load(&folder, environment.as_ref(), require_tests);
+        let compiled = tokio::task::spawn_blocking(load).await;
         let outcome = compiled
             .unwrap_or_else(|_| Err(vec![Problem::anywhere("the compiler of the rules panicked")]))
             .map(|set| self.accept(set))
@@ -112,6 +116,20 @@ impl Reloader {
         self.metrics.rules.set(rules);
         self.metrics.rules_stale.set(i64::from(self.live.stale().is_some()));
     }
+}
+
+/// Compiles the folder; with `require_tests`, rules whose own cases fail are refused too.
+///
+/// # Errors
+/// All mistakes and, when there are none, all cases that fail.
+pub fn load(
+    folder: &Path,
+    environment: &dyn Environment,
+    require_tests: bool,
+) -> Result<RuleSet, Vec<Problem>> {
+    let set = compile_folder(folder, environment)?;
+    let failures = if require_tests { cases::failures(folder) } else { Vec::new() };
+    if failures.is_empty() { Ok(set) } else { Err(failures) }
 }
 
 /// Says which sources are off and what turns them on.

@@ -2,13 +2,14 @@
 
 pub mod compile;
 pub mod condition;
-mod decode;
+pub(crate) mod decode;
 pub mod external;
 pub mod live;
 pub mod matcher;
-mod node;
+pub(crate) mod node;
 mod raw;
 pub mod request;
+pub mod schema;
 pub mod selector;
 pub mod set;
 pub mod source;

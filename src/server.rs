@@ -56,24 +56,27 @@ pub struct Limits {
 ///
 /// # Errors
 /// When an address is taken or not ours.
-pub fn bind_webhooks(gateway: Arc<Gateway>, listen: &[SocketAddr], workers: usize) -> io::Result<(Server, Vec<SocketAddr>)> {
+pub fn bind_webhooks(
+    gateway: Arc<Gateway>,
+    listen: &[SocketAddr],
+    workers: usize,
+) -> io::Result<(Server, Vec<SocketAddr>)> {
     let limits = gateway.limits.clone();
     let gauge = gateway.metrics.connections.clone();
     let most_idle = limits.keep_alive + limits.head_time;
     let data = web::Data::from(gateway);
-    let mut server = HttpServer::new(move || {
-        App::new().app_data(data.clone()).default_service(web::to(ingest::ingest))
-    })
-    .workers(workers)
-    .client_request_timeout(limits.head_time)
-    .client_disconnect_timeout(Duration::from_secs(1))
-    .keep_alive(limits.keep_alive)
-    // A sender that half-closes after its request gets its answer; one that is gone frees its place at once.
-    .h1_allow_half_closed(false)
-    .max_connections(limits.connections.div_ceil(workers))
-    .shutdown_timeout(limits.grace.as_secs().max(1))
-    .on_connect(move |socket, extensions| connection::opened(socket, extensions, &gauge, most_idle))
-    .disable_signals();
+    let mut server =
+        HttpServer::new(move || App::new().app_data(data.clone()).default_service(web::to(ingest::ingest)))
+            .workers(workers)
+            .client_request_timeout(limits.head_time)
+            .client_disconnect_timeout(Duration::from_secs(1))
+            .keep_alive(limits.keep_alive)
+            // A sender that half-closes after its request gets its answer; one that is gone frees its place at once.
+            .h1_allow_half_closed(false)
+            .max_connections(limits.connections.div_ceil(workers))
+            .shutdown_timeout(limits.grace.as_secs().max(1))
+            .on_connect(move |socket, extensions| connection::opened(socket, extensions, &gauge, most_idle))
+            .disable_signals();
     for address in listen {
         server = server.bind(address)?;
     }

@@ -32,9 +32,12 @@ pub struct Settings {
     /// The folder of the store
     #[arg(long, env = "HOOKBELL_DATA", value_name = "DIR", default_value = "data")]
     pub data: PathBuf,
-    /// How long delivered and dead notifications are kept
+    /// How long delivered and dead notifications and received webhooks are kept
     #[arg(long, env = "HOOKBELL_KEEP", value_name = "TIME", default_value = "7d", value_parser = parse_duration)]
     pub keep: Duration,
+    /// How much of received webhooks is kept to be looked up; the oldest go first
+    #[arg(long, env = "HOOKBELL_KEEP_SIZE", value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    pub keep_size: usize,
     /// The largest body, also after unpacking
     #[arg(long, env = "HOOKBELL_MAX_BODY", value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     pub max_body: usize,
@@ -59,6 +62,9 @@ pub struct Settings {
     /// How changes of the rules are noticed
     #[arg(long, env = "HOOKBELL_WATCH", value_name = "HOW", default_value = "notify")]
     pub watch: WatchArg,
+    /// Refuse rules whose own test cases fail, at the start and at each reload
+    #[arg(long, env = "HOOKBELL_REQUIRE_TESTS")]
+    pub require_tests: bool,
     /// How log lines look
     #[arg(long, env = "HOOKBELL_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormatArg,

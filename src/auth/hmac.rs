@@ -53,8 +53,9 @@ impl Hmac {
         if signature.is_empty() {
             return Err(Refusal::Malformed(what()));
         }
-        let key_fits =
-            |secret: &crate::secret::Secret| self.algorithm.verify(secret.expose().as_bytes(), claim.raw, &signature);
+        let key_fits = |secret: &crate::secret::Secret| {
+            self.algorithm.verify(secret.expose().as_bytes(), claim.raw, &signature)
+        };
         if self.secrets.iter().any(key_fits) { Ok(()) } else { Err(Refusal::Wrong(what())) }
     }
 }

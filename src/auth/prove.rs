@@ -16,9 +16,12 @@ pub struct Proof {
 impl Verifier {
     /// A proof for the raw body, by the first secret.
     pub fn prove(&self, raw: &[u8]) -> Proof {
-        let authorization = |value: String| Proof { headers: vec![("authorization".to_owned(), value)], ..Proof::default() };
+        let authorization =
+            |value: String| Proof { headers: vec![("authorization".to_owned(), value)], ..Proof::default() };
         match self {
-            Self::Hmac(hmac) => Proof { headers: vec![(hmac.header.clone(), hmac.sign(raw))], ..Proof::default() },
+            Self::Hmac(hmac) => {
+                Proof { headers: vec![(hmac.header.clone(), hmac.sign(raw))], ..Proof::default() }
+            }
             Self::HeaderToken { header, secrets } => {
                 Proof { headers: vec![(header.clone(), secrets.first().to_owned())], ..Proof::default() }
             }

@@ -71,9 +71,16 @@ fn a_signature_must_be_there_once_in_form_and_not_empty() {
     let name = "X-Hub-Signature-256";
     let what = || "header x-hub-signature-256".to_owned();
     assert_eq!(verify(&github, &[], b""), Err(Refusal::Missing(what())));
-    assert_eq!(verify(&github, &[(name, "sha256=00"), (name, "sha256=00")], b""), Err(Refusal::Repeated(what())));
+    assert_eq!(
+        verify(&github, &[(name, "sha256=00"), (name, "sha256=00")], b""),
+        Err(Refusal::Repeated(what()))
+    );
     for malformed in ["", "sha256=", "sha1=00", "sha256=zz", "sha256=0", "00"] {
-        assert_eq!(verify(&github, &[(name, malformed)], b""), Err(Refusal::Malformed(what())), "{malformed}");
+        assert_eq!(
+            verify(&github, &[(name, malformed)], b""),
+            Err(Refusal::Malformed(what())),
+            "{malformed}"
+        );
     }
     assert_eq!(verify(&github, &[(name, "sha256=00")], b""), Err(Refusal::Wrong(what())));
 }
@@ -99,13 +106,18 @@ fn any_of_several_secrets_and_every_algorithm_and_encoding_works() {
             secrets: secrets(&["old", "Jefe"]),
         };
         let value = format!("v1:{signature}");
-        assert_eq!(verify(&Verifier::Hmac(hmac), &[("X-Signature", &value)], message), Ok(()), "{algorithm:?}");
+        assert_eq!(
+            verify(&Verifier::Hmac(hmac), &[("X-Signature", &value)], message),
+            Ok(()),
+            "{algorithm:?}"
+        );
     }
 }
 
 #[test]
 fn tokens_passwords_and_path_secrets_must_match_whole() {
-    let token = Verifier::HeaderToken { header: "x-gitlab-token".to_owned(), secrets: secrets(&["a", "right"]) };
+    let token =
+        Verifier::HeaderToken { header: "x-gitlab-token".to_owned(), secrets: secrets(&["a", "right"]) };
     assert_eq!(verify(&token, &[("X-Gitlab-Token", "right")], b""), Ok(()));
     for wrong in ["righ", "rightx", "", "RIGHT"] {
         assert!(verify(&token, &[("X-Gitlab-Token", wrong)], b"").is_err(), "{wrong}");

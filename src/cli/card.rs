@@ -15,7 +15,11 @@ pub(super) fn draw(notification: &Value) -> String {
     let words: Vec<&str> = tags.iter().copied().filter(|tag| icon(tag).is_none()).collect();
     let bar = bar_style(notification["priority"].as_u64().unwrap_or(3));
     let title = if text("title").is_empty() { text("topic") } else { text("title") };
-    let mut lines = vec![format!("{icons}{BOLD}{title}{BOLD:#}  {DIM}{} · {}{DIM:#}", text("topic"), priority(notification))];
+    let mut lines = vec![format!(
+        "{icons}{BOLD}{title}{BOLD:#}  {DIM}{} · {}{DIM:#}",
+        text("topic"),
+        priority(notification)
+    )];
     lines.extend(text("message").lines().map(str::to_owned));
     if !words.is_empty() {
         lines.push(format!("{DIM}tags: {}{DIM:#}", words.join(", ")));

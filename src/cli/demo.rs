@@ -76,9 +76,10 @@ async fn show(
     let mut summary = Summary::default();
     for sample in samples {
         let set = live.current();
+        // Said first: the gateway may print the notification before it has answered.
+        anstream::println!("\x1b[2m{} {}\x1b[0m", sample.source, sample.name);
         let expected = sample.post(&client, gateway.address, &set).await?;
         summary.posted += 1;
-        anstream::println!("\x1b[2m{} {}\x1b[0m", sample.source, sample.name);
         if expected == 0 {
             anstream::println!("\x1b[2m  dropped by rule or unmatched\x1b[0m\n");
             summary.quiet += 1;
@@ -168,17 +169,19 @@ impl Summary {
     }
 }
 
-/// The environment of the process, in which every secret that is not set is made up.
+/// The environment of the process, in which every value that is needed and not set is made up.
 #[derive(Default)]
 struct ThrowAway(Mutex<BTreeMap<String, String>>);
 
 impl Environment for ThrowAway {
     fn variable(&self, name: &str) -> Option<String> {
-        ProcessEnvironment.variable(name).or_else(|| {
-            let made_up = || uuid::Uuid::now_v7().simple().to_string();
-            let mut known = self.0.lock().ok()?;
-            name.contains("SECRET").then(|| known.entry(name.to_owned()).or_insert_with(made_up).clone())
-        })
+        ProcessEnvironment.variable(name)
+    }
+
+    fn required(&self, name: &str) -> Option<String> {
+        let made_up = || uuid::Uuid::now_v7().simple().to_string();
+        let known = || Some(self.0.lock().ok()?.entry(name.to_owned()).or_insert_with(made_up).clone());
+        self.variable(name).or_else(known)
     }
 }
 

@@ -16,8 +16,7 @@ use crate::metrics::Metrics;
 use crate::ntfy::system_roots;
 use crate::outbox::retry::Backoff;
 use crate::outbox::{self, Outbox, StoreThread};
-use crate::reload::{Reload, Reloader, Snapshot, log_sources_off};
-use crate::rules::compile::compile_folder;
+use crate::reload::{Reload, Reloader, Snapshot, load, log_sources_off};
 use crate::rules::external::{Environment, ProcessEnvironment};
 use crate::rules::live::Live;
 use crate::server::{Admin, Gateway, bind_admin, bind_webhooks};
@@ -29,7 +28,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_se
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     logging::init(settings.log_format.into());
     let compiled_from = Snapshot::of(&settings.rules);
-    let live = match compile_folder(&settings.rules, &ProcessEnvironment) {
+    let live = match load(&settings.rules, &ProcessEnvironment, settings.require_tests) {
         Ok(set) => Arc::new(Live::new(set)),
         Err(problems) => {
             eprint!("{}", check::report(&problems));
@@ -91,7 +90,8 @@ impl Running {
         let Loaded { live, compiled_from, environment } = loaded;
         let metrics = Arc::new(Metrics::new());
         metrics.start_time.set(outbox::unix_ms() as f64 / 1000.0);
-        let options = outbox::Options { keep: settings.keep, ..outbox::Options::default() };
+        let keep_size = u64::try_from(settings.keep_size).unwrap_or(u64::MAX);
+        let options = outbox::Options { keep: settings.keep, keep_size, ..outbox::Options::default() };
         let (outbox, store) = Outbox::open(&settings.data, &options)?;
         // More descriptors than the soft limit gives; the connections are bounded by what it then is.
         let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024);
@@ -106,6 +106,7 @@ impl Running {
         let reloader = Reloader {
             folder: settings.rules.clone(),
             compiled_from,
+            require_tests: settings.require_tests,
             environment,
             live: live.clone(),
             metrics: metrics.clone(),
@@ -178,8 +179,9 @@ fn delivery_options(observer: Option<Observer>) -> Result<delivery::Options> {
 fn announce(live: &Live, webhooks: &[std::net::SocketAddr], admin: &[std::net::SocketAddr]) {
     let set = live.current();
     log_sources_off(&set);
-    for source in set.sources().iter().filter(|source| source.verifier.is_none()) {
-        tracing::warn!(source = source.name, "source believes everybody: add `verify:` to it");
+    for warning in set.warnings() {
+        let place = warning.place.as_ref().map(ToString::to_string).unwrap_or_default();
+        tracing::warn!(place, "{}: {}", warning.message, warning.help.as_deref().unwrap_or_default());
     }
     if set.targets().is_empty() {
         tracing::warn!("no ntfy server: notifications are printed here; set NTFY_URL to send them");

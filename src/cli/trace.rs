@@ -55,7 +55,10 @@ fn write_rule(text: &mut String, rule: &RuleTrace) {
         let field = &note.field;
         let _ = match &note.note {
             Note::Missing(path) => writeln!(text, "    ! {field}: nothing at {path}"),
-            Note::PrintedAsJson(path) => writeln!(text, "    ! {field}: {path} is a mapping, printed as json"),
+            Note::Found(_) | Note::Absent(_) => Ok(()),
+            Note::PrintedAsJson(path) => {
+                writeln!(text, "    ! {field}: {path} is a mapping, printed as json")
+            }
             Note::Joined(path) => writeln!(text, "    ! {field}: {path} is a list, joined by commas"),
         };
     }

@@ -1,6 +1,5 @@
 //! Delivery from a real store to real sockets.
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,6 +97,7 @@ async fn enqueue(outbox: &Outbox, server: &str, topic: &str) {
         id: Uuid::now_v7(),
         source: "test".to_owned(),
         received_at: unix_ms(),
+        record: None,
         notifications: vec![one],
     };
     outbox.enqueue(webhook).await.unwrap();
@@ -105,7 +105,7 @@ async fn enqueue(outbox: &Outbox, server: &str, topic: &str) {
 
 fn by_name(targets: impl IntoIterator<Item = Target>) -> Targets {
     let named = targets.into_iter().map(|target| (target.name.clone(), Arc::new(target)));
-    Arc::new(named.collect::<HashMap<_, _>>())
+    Arc::new(named.collect::<crate::rules::target::Targets>())
 }
 
 fn stored() -> Act {
@@ -191,10 +191,10 @@ async fn connections_never_exceed_the_bound_when_every_answer_is_an_error() {
     }
     setup.ends(500).await;
     setup.delivery.stop(GRACE).await;
+    assert_eq!(depth(&setup.outbox).await, (50, 0));
     let seen = server.seen.borrow();
     assert!(seen.most_open <= 4, "{} open at once", seen.most_open);
     assert!(seen.accepted <= 4, "{} connections for {} requests", seen.accepted, seen.requests.len());
-    assert_eq!(depth(&setup.outbox).await, (50, 0));
 }
 
 #[actix_web::test]

@@ -45,10 +45,7 @@ fn an_empty_message_takes_over_the_title() {
     let mut notification = Notification::new(topic("ci"), " ");
     notification.title = Some("Only a title".to_owned());
     assert_eq!(notification.to_json(), r#"{"topic":"ci","message":"Only a title"}"#);
-    assert_eq!(
-        Notification::new(topic("ci"), "").to_json(),
-        r#"{"topic":"ci","message":"(no message)"}"#
-    );
+    assert_eq!(Notification::new(topic("ci"), "").to_json(), r#"{"topic":"ci","message":"(no message)"}"#);
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(crate) struct Seen {
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    /// Never hold a borrow of it across an await: the server, on the same thread, would block on it.
     pub(crate) seen: watch::Receiver<Seen>,
 }
 

@@ -5,6 +5,7 @@
 
 mod ledger;
 mod open;
+mod records;
 mod schema;
 
 use std::fs::File;
@@ -15,9 +16,10 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
-use super::{Claimed, Depth, Outgoing, Pending, Settlement, Unavailable, Webhook, unix_ms};
+use super::{Claimed, Depth, Options, Outgoing, Pending, Settlement, Unavailable, Webhook, unix_ms};
 use ledger::{Change, Ledger};
 pub use open::OpenError;
+pub(super) use records::find as find_record;
 
 /// Rows deleted in one go: a few milliseconds, so that pruning never holds up a webhook.
 const PRUNED_AT_ONCE: usize = 200;
@@ -46,6 +48,7 @@ pub(super) struct Store {
     db: Connection,
     ledger: Ledger,
     keep: Duration,
+    keep_size: i64,
     prune_from: Instant,
     /// Why the transaction under way is lost already, when it is.
     lost: Option<Unavailable>,
@@ -55,9 +58,18 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn open(data: &Path, keep: Duration) -> Result<Self, OpenError> {
+    pub(super) fn open(data: &Path, options: &Options) -> Result<Self, OpenError> {
         let (db, ledger, lock) = open::open(data)?;
-        Ok(Self { db, ledger, keep, prune_from: Instant::now(), lost: None, failure: None, _lock: lock })
+        Ok(Self {
+            db,
+            ledger,
+            keep: options.keep,
+            keep_size: i64::try_from(options.keep_size).unwrap_or(i64::MAX),
+            prune_from: Instant::now(),
+            lost: None,
+            failure: None,
+            _lock: lock,
+        })
     }
 
     /// Starts a transaction. Should that fail, every command until the commit fails alike.
@@ -96,9 +108,15 @@ impl Store {
 
     pub(super) fn enqueue(&mut self, webhook: &Webhook) -> Result<(), Unavailable> {
         self.attempt(|store| {
-            store.all_or_nothing(webhook.notifications.len() > 1, |store| {
+            let mut recorded = None;
+            let rows = webhook.notifications.len() + usize::from(webhook.record.is_some());
+            store.all_or_nothing(rows > 1, |store| {
+                if let Some(record) = &webhook.record {
+                    recorded = Some(records::insert(&store.db, webhook.id, record)?);
+                }
                 webhook.notifications.iter().try_for_each(|one| store.insert(webhook, one))
             })?;
+            recorded.into_iter().for_each(|bytes| store.ledger.stage(Change::Recorded(bytes)));
             webhook.notifications.iter().for_each(|one| store.ledger.stage_arrival(&one.server));
             Ok(())
         })
@@ -203,8 +221,17 @@ impl Store {
         self.attempt(|store| store.update(PROBE, [unix_ms()]))
     }
 
+    /// Whether records have outgrown their bound so far that pruning cannot wait for a quiet moment.
+    pub(super) fn must_prune(&self) -> bool {
+        self.ledger.recorded() > self.keep_size + self.keep_size / 8
+    }
+
     /// Deletes some of what was kept long enough, when it is time to. Whether to call again now.
     pub(super) fn prune_some(&mut self) -> bool {
+        // Size is not a matter of time: a storm must not fill the disk within a minute.
+        if self.ledger.recorded() > self.keep_size {
+            return self.prune_records(0) > 0;
+        }
         if self.prune_from > Instant::now() {
             return false;
         }
@@ -213,11 +240,19 @@ impl Store {
         let delivered = self.prune(1, before).unwrap_or(0);
         let dead = self.prune(2, before).unwrap_or(0);
         self.ledger.forget_dead(dead as u64);
-        let more = delivered.max(dead) == PRUNED_AT_ONCE;
+        let records = self.prune_records(before);
+        let more = delivered.max(dead).max(records) == PRUNED_AT_ONCE;
         if !more {
             self.prune_from = Instant::now() + PRUNE_EVERY;
         }
         more
+    }
+
+    fn prune_records(&mut self, before_ms: i64) -> usize {
+        let excess = self.ledger.recorded() - self.keep_size;
+        let (gone, bytes) = records::prune(&self.db, excess, before_ms, PRUNED_AT_ONCE).unwrap_or_default();
+        self.ledger.forget_records(bytes);
+        gone
     }
 
     fn prune(&self, state: i64, before_ms: i64) -> rusqlite::Result<usize> {

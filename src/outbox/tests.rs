@@ -25,7 +25,7 @@ fn webhook(received_at: i64, servers: &[&str]) -> Webhook {
             payload: format!(r#"{{"topic":"ci","message":"{received_at}"}}"#),
         })
         .collect();
-    Webhook { id: Uuid::now_v7(), source: "github".to_owned(), received_at, notifications }
+    Webhook { id: Uuid::now_v7(), source: "github".to_owned(), received_at, record: None, notifications }
 }
 
 fn ids(claimed: &Claimed) -> Vec<Uuid> {

@@ -78,7 +78,7 @@ impl StoreThread {
         options: &Options,
         arrivals: Arc<Arrivals>,
     ) -> Result<(mpsc::Sender<Command>, Self), OpenError> {
-        let store = Store::open(data, options.keep)?;
+        let store = Store::open(data, options)?;
         let (commands, waiting) = mpsc::channel(options.capacity.max(1));
         let (running, ended) = oneshot::channel();
         let thread = std::thread::Builder::new()
@@ -111,7 +111,7 @@ fn serve(mut store: Store, mut waiting: mpsc::Receiver<Command>, arrivals: &Arri
         let changes = store.changes();
         run_group(&mut store, &mut group, arrivals);
         report_change(&mut failing, store.health(changes));
-        while waiting.is_empty() && store.prune_some() {}
+        while (waiting.is_empty() || store.must_prune()) && store.prune_some() {}
     }
 }
 

@@ -41,7 +41,10 @@ fn broken_json_is_malformed_and_its_text_is_not_repeated() {
     assert_eq!(decode(b"hello", json), malformed("invalid json at line 1 column 1"));
     assert_eq!(decode(b"\xff{}", json), malformed("not utf-8 from byte 0 on"));
     let deep = "[".repeat(200) + &"]".repeat(200);
-    assert_eq!(decode(deep.as_bytes(), json), malformed("json nested deeper than 128 levels at line 1 column 128"));
+    assert_eq!(
+        decode(deep.as_bytes(), json),
+        malformed("json nested deeper than 128 levels at line 1 column 128")
+    );
     let within = "[".repeat(127) + &"]".repeat(127);
     assert!(decode(within.as_bytes(), json).is_ok());
 }
@@ -74,8 +77,12 @@ fn text_stays_text_and_binary_is_refused() {
 
 #[test]
 fn other_charsets_are_read() {
-    assert_eq!(decode(b"{\"a\":\"\xe9\"}", Some("application/json; charset=ISO-8859-1")), Ok(json!({"a": "é"})));
-    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("{\"a\":1}".encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    assert_eq!(
+        decode(b"{\"a\":\"\xe9\"}", Some("application/json; charset=ISO-8859-1")),
+        Ok(json!({"a": "é"}))
+    );
+    let utf16: Vec<u8> =
+        [0xff, 0xfe].into_iter().chain("{\"a\":1}".encode_utf16().flat_map(u16::to_le_bytes)).collect();
     assert_eq!(decode(&utf16, Some("application/json")), Ok(json!({"a": 1})));
 }
 

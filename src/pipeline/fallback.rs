@@ -27,7 +27,8 @@ pub(super) fn rule_failed(
     failure: &Failure,
     raw: &[u8],
 ) -> Option<Notification> {
-    let own = publish.topic.as_ref().and_then(|topic| crate::notification::Topic::parse(topic.literal()?).ok());
+    let own =
+        publish.topic.as_ref().and_then(|topic| crate::notification::Topic::parse(topic.literal()?).ok());
     let topic = own.or_else(|| publish.default_topic.clone())?;
     let message = format!(
         "Rule \"{}\" of source \"{}\" failed\n{failure}\n\n{}",

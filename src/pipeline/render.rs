@@ -38,7 +38,8 @@ pub(super) fn notification(
 ) -> Result<Notification, Failure> {
     let mut render = Renderer { scope, engine, trace };
     let topic = render.topic(publish)?;
-    let mut notification = Notification::new(topic, render.text("message", publish.message.as_ref())?.unwrap_or_default());
+    let mut notification =
+        Notification::new(topic, render.text("message", publish.message.as_ref())?.unwrap_or_default());
     notification.title = render.text("title", publish.title.as_ref())?;
     notification.priority = render.priority(publish)?;
     let tags = render.tags(publish)?;
@@ -86,7 +87,9 @@ impl<'a> Renderer<'a> {
     fn topic(&mut self, publish: &Publish) -> Result<Topic, Failure> {
         match self.text("topic", publish.topic.as_ref())? {
             Some(text) => Topic::parse(&text).map_err(|error| Failure::new("topic", error)),
-            None => publish.default_topic.clone().ok_or_else(|| Failure::new("topic", "it renders to nothing")),
+            None => {
+                publish.default_topic.clone().ok_or_else(|| Failure::new("topic", "it renders to nothing"))
+            }
         }
     }
 

@@ -18,8 +18,9 @@ fn decide_with(source: &str, body: Value) -> (Vec<Value>, Trace) {
     let text = format!(
         "tables:\n  topics: {{ acme/api: backend, 'acme/*': acme }}\nsources:\n  s:\n    path: /s\n{indented}"
     );
-    let rules = compile_text("t.yaml", &text, &NoVariables)
-        .unwrap_or_else(|problems| panic!("{}", problems.iter().map(ToString::to_string).collect::<String>()));
+    let rules = compile_text("t.yaml", &text, &NoVariables).unwrap_or_else(|problems| {
+        panic!("{}", problems.iter().map(ToString::to_string).collect::<String>())
+    });
     let source = &rules.sources()[0];
     let request = Request {
         method: "POST".to_owned(),
@@ -134,7 +135,6 @@ rules:
       filename: x.png
       actions:
         - { view: Open, url: '{{body.link}}', clear: true }
-        - { view: Nothing, url: '{{body.nope}}' }
         - { http: Go, url: 'https://x.example', method: PUT, headers: { A: '{{body.who}}' }, body: '{\"q\":\"{{body.who}}\"}' }
         - { copy: Code, value: '{{body.n}}' }
       markdown: true
@@ -162,6 +162,8 @@ rules:
             "sequence_id": "seq-9",
         })]
     );
+    let bare = notifications(rules, json!({}));
+    assert_eq!(bare[0]["actions"].as_array().map(Vec::len), Some(1), "a button without a target is left out");
     assert_eq!(notifications(rules, json!({}))[0]["topic"], "fallback");
     assert_eq!(notifications(rules, json!({}))[0]["priority"], 2);
 }
@@ -185,11 +187,21 @@ rules:
 #[test]
 fn a_render_that_goes_wrong_becomes_a_fallback_notification() {
     for (field, value, reason) in [
-        ("topic", "'{{body.bad}}'", "topic: invalid topic \"no topic\": a topic is 1 to 64 letters, digits, `-` and `_`"),
-        ("priority", "'{{body.bad}}'", "priority: invalid priority \"no topic\": use 1 to 5, or min, low, default, high, max or urgent"),
+        (
+            "topic",
+            "'{{body.bad}}'",
+            "topic: invalid topic \"no topic\": a topic is 1 to 64 letters, digits, `-` and `_`",
+        ),
+        (
+            "priority",
+            "'{{body.bad}}'",
+            "priority: invalid priority \"no topic\": use 1 to 5, or min, low, default, high, max or urgent",
+        ),
         ("title", "'{{date body.bad}}'", "title: date: expected a time, found \"no topic\""),
     ] {
-        let rules = format!("defaults: {{ topic: home }}\nrules:\n  - name: broken\n    publish: {{ {field}: {value} }}");
+        let rules = format!(
+            "defaults: {{ topic: home }}\nrules:\n  - name: broken\n    publish: {{ {field}: {value} }}"
+        );
         let (notifications, trace) = decide_with(&rules, json!({"bad": "no topic"}));
         assert_eq!(
             notifications,

@@ -2,6 +2,7 @@
 
 mod condition;
 mod folder;
+mod lint;
 mod publish;
 mod selector;
 mod server;
@@ -9,10 +10,11 @@ mod source;
 mod template;
 mod verify;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
+pub(crate) use self::condition::compile_matcher_of_value as compile_matcher;
 use self::source::{Compiled, Surroundings, compile_source};
 use super::decode::{At, Decode, Entries};
 use super::external::{Environment, resolve};
@@ -38,7 +40,7 @@ pub fn compile_folder(folder: &Path, environment: &dyn Environment) -> Result<Ru
 /// Compiles one text as if it were a rules folder of its own, called `path` in messages.
 pub fn compile_text(path: &str, text: &str, environment: &dyn Environment) -> Result<RuleSet, Vec<Problem>> {
     let mut problems = Problems::default();
-    let file = Arc::new(SourceFile { path: path.to_owned(), text: text.to_owned() });
+    let file = Arc::new(SourceFile::new(path, text));
     let set = compile_files(&[file], environment, &mut problems);
     match set {
         Some(set) if problems.is_empty() => Ok(set),
@@ -51,8 +53,9 @@ fn compile_files(
     environment: &dyn Environment,
     problems: &mut Problems,
 ) -> Option<RuleSet> {
+    let mut warnings = Vec::new();
     let documents: Vec<Document> =
-        files.iter().filter_map(|file| read_document(file, environment, problems)).collect();
+        files.iter().filter_map(|file| read_document(file, environment, &mut warnings, problems)).collect();
     let tables = compile_tables(&documents, problems);
     let targets = compile_targets(&documents, environment, problems);
     let servers: Vec<&str> = documents
@@ -60,26 +63,35 @@ fn compile_files(
         .flat_map(|document| document.servers.0.iter().map(|(key, _)| key.name.as_str()))
         .chain(targets.keys().map(String::as_str))
         .collect();
-    let mut around = Surroundings { tables: &tables, servers: &servers, queries: Vec::new() };
+    let mut around = Surroundings {
+        tables: &tables,
+        servers: &servers,
+        queries: Vec::new(),
+        used_tables: BTreeSet::new(),
+    };
     let sources = entries(&documents, |document| &document.sources, "source", problems);
     let compiled: Vec<(&Key, Compiled)> = sources
         .into_iter()
         .filter_map(|(key, raw)| Some((key, compile_source(key, raw, &mut around, problems)?)))
         .collect();
-    let queries = around.queries;
+    let Surroundings { queries, used_tables, .. } = around;
+    warnings.extend(lint::lint(&documents, &compiled, &used_tables, &targets));
     let router = route(&documents, &compiled, problems)?;
-    let (on, off): (Vec<_>, Vec<_>) = compiled.into_iter().map(|(_, c)| c).partition(|c| c.waits_for.is_empty());
+    let (on, off): (Vec<_>, Vec<_>) =
+        compiled.into_iter().map(|(_, c)| c).partition(|c| c.waits_for.is_empty());
     let off = off.into_iter().map(|c| Off { waits_for: c.waits_for, source: c.source }).collect();
     let sources = on.into_iter().map(|c| c.source).collect();
-    Some(RuleSet::new(sources, off, router, Arc::new(targets), Engine::new(tables, queries)))
+    Some(RuleSet::new(sources, off, router, Arc::new(targets), Engine::new(tables, queries), warnings))
 }
 
 fn read_document(
     file: &Arc<SourceFile>,
     environment: &dyn Environment,
+    warnings: &mut Vec<Problem>,
     problems: &mut Problems,
 ) -> Option<Document> {
     let mut node = Node::parse(file).map_err(|problem| problems.push(problem)).ok()?;
+    lint::plain_secrets(&node, warnings);
     resolve(&mut node, environment, problems);
     Document::decode(&node, problems)
 }
@@ -126,7 +138,11 @@ fn compile_table(rows: &Entries<At<String>>, problems: &mut Problems) -> Table {
     table
 }
 
-fn compile_targets(documents: &[Document], environment: &dyn Environment, problems: &mut Problems) -> Targets {
+fn compile_targets(
+    documents: &[Document],
+    environment: &dyn Environment,
+    problems: &mut Problems,
+) -> Targets {
     let servers = entries(documents, |document| &document.servers, "server", problems);
     let defined = servers.iter().any(|(key, _)| key.name == server::DEFAULT);
     let mut targets: Targets = servers

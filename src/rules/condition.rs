@@ -68,7 +68,12 @@ impl Condition {
             Self::Test(subject, matcher) => return explain_test(subject, matcher, facts, out, depth),
             // The outermost conjunction is the mapping itself and needs no line.
             Self::All(parts) if top => {
-                return parts.iter().fold(true, |held, part| part.explain_below(facts, out, depth, false) && held);
+                // Each part is looked at, also after one that does not hold.
+                let mut held = true;
+                for part in parts {
+                    held &= part.explain_below(facts, out, depth, false);
+                }
+                return held;
             }
             Self::All(parts) => ("all", parts.as_slice()),
             Self::Any(parts) => ("any", parts.as_slice()),
@@ -76,8 +81,10 @@ impl Condition {
         };
         let line = out.len();
         out.push(Finding { condition: name.to_owned(), found: Vec::new(), held: false, depth });
-        let each: Vec<bool> =
-            parts.iter().map(|part| part.explain_below(facts, out, depth + 1, matches!(self, Self::Not(_)))).collect();
+        let each: Vec<bool> = parts
+            .iter()
+            .map(|part| part.explain_below(facts, out, depth + 1, matches!(self, Self::Not(_))))
+            .collect();
         out[line].held = match self {
             Self::Any(_) => each.contains(&true),
             Self::Not(_) => each == [false],
@@ -103,9 +110,8 @@ fn explain_test(
     out: &mut Vec<Finding>,
     depth: usize,
 ) -> bool {
-    let (found, held) = subject.test(facts, |found| {
-        (found.iter().map(|value| (*value).clone()).collect(), matcher.holds(found))
-    });
+    let (found, held) = subject
+        .test(facts, |found| (found.iter().map(|value| (*value).clone()).collect(), matcher.holds(found)));
     out.push(Finding { condition: format!("{} {matcher}", subject.text()), found, held, depth });
     held
 }

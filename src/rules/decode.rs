@@ -1,11 +1,21 @@
 //! From tree to raw types, reporting every mistake instead of the first: serde stops at one.
 
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::json;
+
 use super::node::{Key, Node, Value};
+use super::schema::{Text, or_external};
 use crate::problem::{Place, Problem, Problems, suggestion};
 use crate::secret::Secret;
 
 /// Reads a value of this type from a [`Node`]. `None` means that a problem was reported.
 pub(crate) trait Decode: Sized {
+    /// Whether a key of this type may be left out.
+    const OPTIONAL: bool = false;
+
+    /// What an editor should know of it.
+    fn schema(generator: &mut SchemaGenerator) -> Schema;
+
     /// Reads `node`.
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self>;
 
@@ -26,12 +36,24 @@ pub(crate) struct At<T> {
 }
 
 impl<T: Decode> Decode for At<T> {
+    const OPTIONAL: bool = T::OPTIONAL;
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        T::schema(generator)
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         Some(Self { place: node.place.clone(), value: T::decode(node, problems)? })
     }
 }
 
 impl<T: Decode> Decode for Option<T> {
+    const OPTIONAL: bool = true;
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        T::schema(generator)
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         // Also `Some` after a mistake: it is reported, and what surrounds it can be checked further.
         Some(if node.value == Value::Null { None } else { T::decode(node, problems) })
@@ -42,8 +64,32 @@ impl<T: Decode> Decode for Option<T> {
     }
 }
 
+/// What was given, even where it cannot be read: its mistakes are reported, and it is not as if it were absent.
+#[derive(Debug, Clone)]
+pub(crate) struct Given<T> {
+    pub(crate) place: Place,
+    pub(crate) value: Option<T>,
+}
+
+impl<T: Decode> Decode for Given<T> {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        T::schema(generator)
+    }
+
+    fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
+        Some(Self { place: node.place.clone(), value: T::decode(node, problems) })
+    }
+}
+
 /// A list, or a single value that stands for a list of one.
 impl<T: Decode> Decode for Vec<T> {
+    const OPTIONAL: bool = true;
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = T::schema(generator);
+        json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         Some(match &node.value {
             Value::List(items) => items.iter().filter_map(|item| T::decode(item, problems)).collect(),
@@ -68,6 +114,12 @@ impl<T> Default for Entries<T> {
 }
 
 impl<T: Decode> Decode for Entries<T> {
+    const OPTIONAL: bool = true;
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["object", "null"], "additionalProperties": T::schema(generator) })
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let entries = match &node.value {
             Value::Null => return Some(Self::default()),
@@ -84,6 +136,10 @@ impl<T: Decode> Decode for Entries<T> {
 }
 
 impl Decode for Node {
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        Schema::default()
+    }
+
     fn decode(node: &Node, _: &mut Problems) -> Option<Self> {
         Some(node.clone())
     }
@@ -91,6 +147,10 @@ impl Decode for Node {
 
 /// Any scalar: a number or a boolean is taken as it was written.
 impl Decode for String {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Text>()
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         match node.scalar_text() {
             Some(text) => Some(text),
@@ -100,6 +160,10 @@ impl Decode for String {
 }
 
 impl Decode for bool {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        or_external(generator, json!({ "type": "boolean" }))
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         match node.scalar_text().as_deref() {
             Some("true") => Some(true),
@@ -110,6 +174,10 @@ impl Decode for bool {
 }
 
 impl Decode for u64 {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        or_external(generator, json!({ "type": "integer", "minimum": 0 }))
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         match node.scalar_text().and_then(|text| text.parse().ok()) {
             Some(number) => Some(number),
@@ -119,6 +187,10 @@ impl Decode for u64 {
 }
 
 impl Decode for std::time::Duration {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        or_external(generator, json!({ "type": "string", "pattern": "[0-9]" }))
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         match node.scalar_text().and_then(|text| parse_duration(&text)) {
             Some(duration) => Some(duration),
@@ -142,11 +214,37 @@ pub(crate) enum RawSecret {
 }
 
 impl Decode for RawSecret {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        or_external(generator, json!({ "type": ["string", "number"], "minLength": 1 }))
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         if let Value::Unset(name) = &node.value {
             return Some(Self::Unset(name.clone()));
         }
         String::decode(node, problems).map(|text| Self::Known(Secret::new(text)))
+    }
+}
+
+impl Node {
+    /// The value as JSON.
+    pub(crate) fn to_json(&self, problems: &mut Problems) -> Option<serde_json::Value> {
+        use serde_json::Value as Json;
+        match &self.value {
+            Value::Null => Some(Json::Null),
+            Value::Bool(flag) => Some(Json::Bool(*flag)),
+            Value::Number(number) => Some(Json::Number(number.clone())),
+            Value::Text(text) => Some(Json::String(text.clone())),
+            Value::List(items) => {
+                items.iter().map(|item| item.to_json(problems)).collect::<Option<Vec<_>>>().map(Json::Array)
+            }
+            Value::Map(entries) => entries
+                .iter()
+                .map(|(key, value)| Some((key.name.clone(), value.to_json(problems)?)))
+                .collect::<Option<serde_json::Map<_, _>>>()
+                .map(Json::Object),
+            Value::Unset(_) => mismatch(self, "a value", problems),
+        }
     }
 }
 
@@ -163,8 +261,8 @@ pub(crate) fn mismatch<T>(node: &Node, expected: &str, problems: &mut Problems) 
 
 fn describe(node: &Node) -> String {
     match node.scalar_text() {
-        Some(text) => format!("{} ({text:?})", node.kind()),
-        None => node.kind().to_owned(),
+        Some(text) if !node.place.file.hides(&text) => format!("{} ({text:?})", node.kind()),
+        _ => node.kind().to_owned(),
     }
 }
 
@@ -203,18 +301,48 @@ pub(crate) fn unknown_key(key: &Key, known: &[&'static str]) -> Problem {
         .help(suggestion(&key.name, known.iter().copied()))
 }
 
-/// Declares a raw type: a struct, and how it is read from a mapping with exactly these keys.
+/// Declares a raw type: a struct, how it is read from a mapping with exactly these keys, and its schema. A doc
+/// comment may end in ``Example: `yaml` ``; a key may be followed by the words it takes, or by `where` and a JSON Schema
+/// that must hold as well, as may the record's name.
 macro_rules! record {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty = $key:literal,)* }) => {
-        $(#[$meta])*
+    (
+        $(#[doc = $about:literal])* $name:ident as $schema_name:literal $(where $rule:tt and)? {
+            $($(#[doc = $doc:literal])* $field:ident: $type:ty = $key:literal
+                $([$($choice:literal),*])? $(where $constraint:tt)?,)*
+        }
+    ) => {
+        $(#[doc = $about])*
         #[derive(Debug, Clone)]
-        pub(crate) struct $name { $($(#[$doc])* pub(crate) $field: $type,)* }
+        pub(crate) struct $name { $($(#[doc = $doc])* pub(crate) $field: $type,)* }
 
         impl $name {
             const KEYS: &[&'static str] = &[$($key),*];
         }
 
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $schema_name.into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let fields = vec![$($crate::rules::schema::Field {
+                    name: $key,
+                    doc: &[$($doc),*],
+                    choices: &[$($($choice),*)?],
+                    constraint: [$(serde_json::json!($constraint))?].into_iter().next(),
+                    optional: <$type as $crate::rules::decode::Decode>::OPTIONAL,
+                    schema: <$type as $crate::rules::decode::Decode>::schema(generator),
+                }),*];
+                let rule: Option<serde_json::Value> = [$(serde_json::json!($rule))?].into_iter().next();
+                $crate::rules::schema::record(generator, &[$($about),*], rule, fields)
+            }
+        }
+
         impl $crate::rules::decode::Decode for $name {
+            fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                generator.subschema_for::<Self>()
+            }
+
             fn decode(
                 node: &$crate::rules::node::Node,
                 problems: &mut $crate::problem::Problems,

@@ -9,6 +9,11 @@ use crate::problem::{Problem, Problems};
 pub trait Environment {
     /// The variable's value; an empty one counts as unset, as Compose passes unset variables on.
     fn variable(&self, name: &str) -> Option<String>;
+
+    /// The value of a variable that has no default; `None` leaves it unset.
+    fn required(&self, name: &str) -> Option<String> {
+        self.variable(name)
+    }
 }
 
 /// The environment of the process.
@@ -40,7 +45,9 @@ pub(super) fn resolve(node: &mut Node, environment: &dyn Environment, problems: 
 fn resolve_children(node: &mut Node, environment: &dyn Environment, problems: &mut Problems) {
     match &mut node.value {
         Value::List(items) => items.iter_mut().for_each(|item| resolve(item, environment, problems)),
-        Value::Map(entries) => entries.iter_mut().for_each(|(_, value)| resolve(value, environment, problems)),
+        Value::Map(entries) => {
+            entries.iter_mut().for_each(|(_, value)| resolve(value, environment, problems))
+        }
         _ => {}
     }
 }
@@ -71,10 +78,9 @@ fn external(entries: &[(Key, Node)]) -> Option<External<'_>> {
 }
 
 fn variable(name: &str, default: Option<&Node>, environment: &dyn Environment) -> Value {
-    match (environment.variable(name), default) {
-        (Some(value), _) => Value::Text(value),
-        (None, Some(default)) => default.value.clone(),
-        (None, None) => Value::Unset(name.to_owned()),
+    match default {
+        Some(default) => environment.variable(name).map_or_else(|| default.value.clone(), Value::Text),
+        None => environment.required(name).map_or_else(|| Value::Unset(name.to_owned()), Value::Text),
     }
 }
 

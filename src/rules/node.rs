@@ -79,17 +79,16 @@ impl Node {
 fn syntax_problem(file: &Arc<SourceFile>, error: &serde_saphyr::Error) -> Problem {
     let text = error.to_string();
     let message = text.split(" at line ").next().unwrap_or(&text).to_owned();
-    let place = error
-        .location()
-        .map_or_else(|| Place::start_of(file.clone()), |location| place_of(file, location));
+    let place =
+        error.location().map_or_else(|| Place::start_of(file.clone()), |location| place_of(file, location));
     let line = file.text.lines().nth(place.line as usize - 1).unwrap_or_default();
     let problem = Problem::at(&place, format!("invalid yaml: {message}"));
     if line.contains(": {{") {
         return problem.help("a value that begins with `{{` needs quotes: \"{{…}}\"");
     }
     if message.starts_with("duplicate mapping key") {
-        return Problem { message: message.replace(", set DuplicateKeyPolicy in Options if acceptable", ""), ..problem }
-            .help("keep one of the two");
+        let message = message.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
+        return Problem::at(&place, format!("invalid yaml: {message}")).help("keep one of the two");
     }
     problem
 }

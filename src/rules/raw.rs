@@ -2,236 +2,250 @@
 
 use std::time::Duration;
 
-use super::decode::{At, Decode, Entries, RawSecret, record};
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+use super::decode::{At, Decode, Entries, Given, RawSecret, record};
 use super::node::Node;
 use crate::problem::Problems;
 
 record! {
     /// One file of the rules folder. All files together are one document.
-    Document {
-        /// ntfy servers by name.
+    Document as "rules" {
+        /// ntfy servers by name. Example: `{ default: { url: "https://ntfy.example.com", token: { env: NTFY_TOKEN } } }`
         servers: Entries<At<Server>> = "servers",
-        /// Look-ups shared by rules, by name.
+        /// Look-ups shared by rules, by name. Example: `{ topic_by_repo: { acme/api: backend, "acme/*": acme } }`
         tables: Entries<Entries<At<String>>> = "tables",
-        /// Senders by name.
+        /// Senders by name. Example: `{ door: { path: /hooks/door, rules: [{ name: a ring, publish: { topic: home, message: ring } }] } }`
         sources: Entries<At<Source>> = "sources",
     }
 }
 
 record! {
     /// An ntfy server.
-    Server {
-        /// Its root, without a path.
-        url: At<String> = "url",
-        /// An access token (`tk_…`).
+    Server as "server" where { "not": { "required": ["token", "username"] }, "dependencies": { "username": ["password"], "password": ["username"] } } and {
+        /// Its root, without a path. Example: `https://ntfy.example.com`
+        url: At<String> = "url" where { "pattern": "^https?://[^/@]+/?$" },
+        /// An access token (`tk_…`). Example: `{ env: NTFY_TOKEN }`
         token: Option<At<RawSecret>> = "token",
-        /// For basic authentication, with `password`.
+        /// For basic authentication, with `password`. Example: `hookbell`
         username: Option<At<String>> = "username",
-        /// For basic authentication, with `username`.
+        /// For basic authentication, with `username`. Example: `{ file: /run/secrets/ntfy_password }`
         password: Option<At<RawSecret>> = "password",
-        /// The most connections that may be open at any time. Default 16.
-        connections: Option<At<u64>> = "connections",
-        /// How long one attempt may take. Default 10s.
+        /// The most connections that may be open at any time. Default 16. Example: `16`
+        connections: Option<At<u64>> = "connections" where { "minimum": 1, "maximum": 1024 },
+        /// How long one attempt may take. Default 10s. Example: `10s`
         timeout: Option<At<Duration>> = "timeout",
     }
 }
 
 record! {
     /// A sender of webhooks.
-    Source {
-        /// Where it posts, such as `/hooks/{team}/github`.
-        path: At<String> = "path",
-        /// The methods it may use. Default POST.
-        methods: Vec<At<String>> = "methods",
-        /// How it proves who it is.
+    Source as "source" {
+        /// Where it posts, such as `/hooks/{team}/github`. Example: `/hooks/github`
+        path: At<String> = "path" where { "pattern": "^(/([A-Za-z0-9._~-]+|\\{[A-Za-z0-9_]+\\}))+$" },
+        /// The methods it may use. Default POST. Example: `[POST, PUT]`
+        methods: Vec<At<String>> = "methods" where { "if": { "type": "array" }, "then": { "items": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } }, "else": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } },
+        /// How it proves who it is. Example: `{ scheme: github, secrets: [{ env: GITHUB_WEBHOOK_SECRET }] }`
         verify: Option<Verify> = "verify",
-        /// A key that tells a repeated webhook: a template, or `{key, window}`.
+        /// A key that tells a repeated webhook: a template, or `{key, window}`. Example: `"{{headers.x-github-delivery}}"`
         dedupe: Option<Dedupe> = "dedupe",
-        /// What a body that cannot be read becomes: `reject` (default) or `notify`.
-        malformed: Option<At<String>> = "malformed",
-        /// What a webhook that no rule matches becomes: `drop` (default) or `notify`.
-        unmatched: Option<At<String>> = "unmatched",
-        /// What every notification of this source starts from.
+        /// What a body that cannot be read becomes: `reject` (default) or `notify`. Example: `notify`
+        malformed: Option<At<String>> = "malformed" ["reject", "notify"],
+        /// What a webhook that no rule matches becomes: `drop` (default) or `notify`. Example: `drop`
+        unmatched: Option<At<String>> = "unmatched" ["drop", "notify"],
+        /// What every notification of this source starts from. Example: `{ topic: ci, priority: low }`
         defaults: Option<At<Publish>> = "defaults",
-        /// A JSONPath; every node it selects runs through the rules as `item`.
-        split: Option<At<String>> = "split",
-        /// Tried in order; the first match wins.
+        /// A JSONPath; every node it selects runs through the rules as `item`. Example: `$.alerts[*]`
+        split: Option<At<String>> = "split" where { "pattern": "^\\$" },
+        /// Tried in order; the first match wins. Example: `[{ name: a ring, publish: { topic: home, message: ring } }]`
         rules: Vec<At<Rule>> = "rules",
     }
 }
 
 record! {
     /// How a sender proves who it is. Exactly one of the keys that name a way.
-    Verify {
-        /// A preset by name, with `secrets`.
-        scheme: Option<At<String>> = "scheme",
-        /// The secrets of `scheme`; any may match, for rotation.
+    Verify as "verify" where {
+        "oneOf": [
+            { "required": ["scheme"] }, { "required": ["hmac"] }, { "required": ["token"] }, { "required": ["basic"] },
+            { "required": ["bearer"] }, { "required": ["path_secret"] },
+        ],
+        "dependencies": { "scheme": ["secrets"], "secrets": ["scheme"] },
+    } and {
+        /// A preset by name, with `secrets`. Example: `github`
+        scheme: Option<At<String>> = "scheme" ["github"],
+        /// The secrets of `scheme`; any may match, for rotation. Example: `[{ env: GITHUB_WEBHOOK_SECRET }]`
         secrets: Vec<At<RawSecret>> = "secrets",
-        /// A signature over the raw body.
-        hmac: Option<At<Hmac>> = "hmac",
-        /// A secret in a header or in the query.
-        token: Option<At<Token>> = "token",
-        /// HTTP basic authentication.
-        basic: Option<At<Basic>> = "basic",
-        /// `Authorization: Bearer …`.
-        bearer: Option<At<Bearer>> = "bearer",
-        /// A secret segment of the path.
-        path_secret: Option<At<PathSecret>> = "path_secret",
+        /// A signature over the raw body. Example: `{ header: X-Signature, secrets: [{ env: SECRET }] }`
+        hmac: Option<Given<Hmac>> = "hmac",
+        /// A secret in a header or in the query. Example: `{ header: X-Gitlab-Token, secrets: [{ env: SECRET }] }`
+        token: Option<Given<Token>> = "token",
+        /// HTTP basic authentication. Example: `{ username: sonarr, passwords: [{ env: SECRET }] }`
+        basic: Option<Given<Basic>> = "basic",
+        /// `Authorization: Bearer …`. Example: `{ secrets: [{ env: SECRET }] }`
+        bearer: Option<Given<Bearer>> = "bearer",
+        /// A secret segment of the path. Example: `{ segment: secret, secrets: [{ env: SECRET }] }`
+        path_secret: Option<Given<PathSecret>> = "path_secret",
     }
 }
 
 record! {
     /// A signature over the raw body.
-    Hmac {
-        /// The header that carries it.
+    Hmac as "hmac" {
+        /// The header that carries it. Example: `X-Signature`
         header: At<String> = "header",
-        /// sha1, sha256 or sha512. Default sha256.
-        algorithm: Option<At<String>> = "algorithm",
-        /// hex or base64. Default hex.
-        encoding: Option<At<String>> = "encoding",
-        /// What stands before the signature, such as `sha256=`.
+        /// sha1, sha256 or sha512. Default sha256. Example: `sha256`
+        algorithm: Option<At<String>> = "algorithm" ["sha1", "sha256", "sha512"],
+        /// hex or base64. Default hex. Example: `hex`
+        encoding: Option<At<String>> = "encoding" ["hex", "base64"],
+        /// What stands before the signature, such as `sha256=`. Example: `"sha256="`
         prefix: Option<At<String>> = "prefix",
-        /// Any may match.
+        /// Any may match. Example: `[{ env: SECRET }]`
         secrets: Vec<At<RawSecret>> = "secrets",
     }
 }
 
 record! {
     /// A secret in a header or in the query.
-    Token {
-        /// The header's name.
+    Token as "token" where { "oneOf": [{ "required": ["header"] }, { "required": ["query"] }] } and {
+        /// The header's name. Example: `X-Gitlab-Token`
         header: Option<At<String>> = "header",
-        /// The query parameter's name.
+        /// The query parameter's name. Example: `token`
         query: Option<At<String>> = "query",
-        /// Any may match.
+        /// Any may match. Example: `[{ env: SECRET }]`
         secrets: Vec<At<RawSecret>> = "secrets",
     }
 }
 
 record! {
     /// HTTP basic authentication.
-    Basic {
-        /// The user.
+    Basic as "basic" {
+        /// The user. Example: `sonarr`
         username: At<String> = "username",
-        /// Any may match.
+        /// Any may match. Example: `[{ env: SECRET }]`
         passwords: Vec<At<RawSecret>> = "passwords",
     }
 }
 
 record! {
     /// `Authorization: Bearer …`.
-    Bearer {
-        /// Any may match.
+    Bearer as "bearer" {
+        /// Any may match. Example: `[{ env: SECRET }]`
         secrets: Vec<At<RawSecret>> = "secrets",
     }
 }
 
 record! {
     /// A secret segment of the path.
-    PathSecret {
-        /// The segment's name in `path`.
+    PathSecret as "path_secret" {
+        /// The segment's name in `path`. Example: `secret`
         segment: At<String> = "segment",
-        /// Any may match.
+        /// Any may match. Example: `[{ env: SECRET }]`
         secrets: Vec<At<RawSecret>> = "secrets",
     }
 }
 
 record! {
     /// A rule. It publishes, drops, or goes on.
-    Rule {
-        /// A phrase that says what it is about.
+    Rule as "rule" where {
+        "anyOf": [{ "required": ["publish"] }, { "required": ["drop"] }, { "required": ["continue"] }],
+        "not": { "properties": { "drop": { "const": true } }, "required": ["drop"], "anyOf": [{ "required": ["publish"] }, { "required": ["continue"] }] },
+    } and {
+        /// A phrase that says what it is about. Example: `a run failed`
         name: At<String> = "name",
-        /// All of these must hold; absent, the rule matches always.
-        when: Option<Node> = "when",
-        /// Values for templates: a JSONPath or a template each.
+        /// All of these must hold; absent, the rule matches always. Example: `{ $.action: completed, $.run.attempt: { gt: 1 } }`
+        when: Option<When> = "when",
+        /// Values for templates: a JSONPath or a template each. Example: `{ names: "$.jobs[*].name" }`
         bindings: Entries<At<String>> = "let",
-        /// One notification or several.
+        /// One notification or several. Example: `{ topic: ci, title: "{{body.repository}}", message: "{{body.text}}" }`
         publish: Vec<At<Publish>> = "publish",
-        /// The webhook ends here, without a notification.
-        drop: Option<At<bool>> = "drop",
-        /// After a match, later rules are tried too.
+        /// The webhook ends here, without a notification. Example: `true`
+        drop: Option<Given<bool>> = "drop",
+        /// After a match, later rules are tried too. Example: `true`
         go_on: Option<At<bool>> = "continue",
     }
 }
 
 record! {
     /// A notification in the making. Every text is a template; one that renders to nothing is as if absent.
-    Publish {
-        /// The server's name. Default `default`.
+    Publish as "publish" where { "dependencies": { "filename": ["attach"] } } and {
+        /// The server's name. Default `default`. Example: `default`
         server: Option<At<String>> = "server",
-        /// The topic.
-        topic: Option<At<String>> = "topic",
-        /// The line in bold.
-        title: Option<At<String>> = "title",
-        /// The text.
-        message: Option<At<String>> = "message",
-        /// 1 to 5, or min, low, default, high, max, urgent.
-        priority: Option<At<String>> = "priority",
-        /// Emoji short codes and words.
+        /// The topic. Example: `"{{table 'topic_by_repo' body.repository}}"`
+        topic: Option<At<String>> = "topic" where { "pattern": "^([-_A-Za-z0-9]{1,64}|.*\\{\\{[\\s\\S]*)$", "not": { "enum": ["docs", "static", "file", "app", "metrics", "account", "settings", "signup", "login", "v1"] } },
+        /// The line in bold. Example: `"{{body.repository.full_name}}"`
+        title: Option<At<String>> = "title" where { "anyOf": [{ "pattern": "\\{\\{" }, { "maxLength": 1024 }] },
+        /// The text. Example: `"{{first_line body.commit.message}}"`
+        message: Option<At<String>> = "message" where { "anyOf": [{ "pattern": "\\{\\{" }, { "maxLength": 4095 }] },
+        /// 1 to 5, or min, low, default, high, max, urgent. Example: `urgent`
+        priority: Option<At<String>> = "priority" where { "pattern": "^([1-5]|min|low|default|high|max|urgent|.*\\{\\{[\\s\\S]*)$", "minimum": 1, "maximum": 5 },
+        /// Emoji short codes and words. Example: `[x, "{{body.environment}}"]`
         tags: Option<Vec<At<String>>> = "tags",
-        /// What a tap opens.
+        /// What a tap opens. Example: `"{{body.url}}"`
         click: Option<At<String>> = "click",
-        /// A picture's URL.
-        icon: Option<At<String>> = "icon",
-        /// A file's URL.
-        attach: Option<At<String>> = "attach",
-        /// The attachment's name.
+        /// A picture's URL. Example: `https://example.com/icon.png`
+        icon: Option<At<String>> = "icon" where { "pattern": "^(https?://|.*\\{\\{[\\s\\S]*)" },
+        /// A file's URL. Example: `"{{body.image}}"`
+        attach: Option<At<String>> = "attach" where { "pattern": "^(https?://|.*\\{\\{[\\s\\S]*)" },
+        /// The attachment's name. Example: `snapshot.jpg`
         filename: Option<At<String>> = "filename",
-        /// At most three buttons.
-        actions: Option<Vec<At<Action>>> = "actions",
-        /// Whether the message is Markdown.
+        /// At most three buttons. Example: `[{ view: Open, url: "{{body.url}}" }]`
+        actions: Option<Vec<At<Action>>> = "actions" where { "maxItems": 3 },
+        /// Whether the message is Markdown. Example: `true`
         markdown: Option<At<bool>> = "markdown",
-        /// An address the server also mails it to.
+        /// An address the server also mails it to. Example: `ops@example.com`
         email: Option<At<String>> = "email",
-        /// A number the server also calls.
+        /// A number the server also calls. Example: `"+49301234567"`
         call: Option<At<String>> = "call",
-        /// When to deliver.
+        /// When to deliver. Example: `30m`
         delay: Option<At<String>> = "delay",
-        /// `false`: only for who listens now.
+        /// `false`: only for who listens now. Example: `false`
         cache: Option<At<bool>> = "cache",
-        /// `false`: not through Firebase.
+        /// `false`: not through Firebase. Example: `false`
         firebase: Option<At<bool>> = "firebase",
-        /// A later message with the same id replaces this one.
-        sequence_id: Option<At<String>> = "sequence_id",
+        /// A later message with the same id replaces this one. Example: `"job-{{body.id}}"`
+        sequence_id: Option<At<String>> = "sequence_id" where { "pattern": "^([-_A-Za-z0-9]{1,64}|.*\\{\\{[\\s\\S]*)$" },
     }
 }
 
 record! {
     /// A button: exactly one of view, http, broadcast and copy, whose value is the label.
-    Action {
-        /// Opens `url`.
+    Action as "action" where {
+        "oneOf": [{ "required": ["view"] }, { "required": ["http"] }, { "required": ["broadcast"] }, { "required": ["copy"] }],
+        "dependencies": { "view": ["url"], "http": ["url"], "copy": ["value"] },
+    } and {
+        /// Opens `url`. Example: `Open run`
         view: Option<At<String>> = "view",
-        /// Requests `url`.
+        /// Requests `url`. Example: `Restart`
         http: Option<At<String>> = "http",
-        /// Sends an Android broadcast.
+        /// Sends an Android broadcast. Example: `Dim the light`
         broadcast: Option<At<String>> = "broadcast",
-        /// Copies `value`.
+        /// Copies `value`. Example: `Copy the code`
         copy: Option<At<String>> = "copy",
-        /// For view and http.
+        /// For view and http. Example: `"{{body.url}}"`
         url: Option<At<String>> = "url",
-        /// For http. Default POST.
+        /// For http. Default POST. Example: `PUT`
         method: Option<At<String>> = "method",
-        /// For http.
+        /// For http. Example: `{ Authorization: Bearer x }`
         headers: Entries<At<String>> = "headers",
-        /// For http.
+        /// For http. Example: `'{"restart":true}'`
         body: Option<At<String>> = "body",
-        /// For broadcast.
+        /// For broadcast. Example: `io.example.DIM`
         intent: Option<At<String>> = "intent",
-        /// For broadcast.
+        /// For broadcast. Example: `{ level: "3" }`
         extras: Entries<At<String>> = "extras",
-        /// For copy.
+        /// For copy. Example: `"{{body.code}}"`
         value: Option<At<String>> = "value",
-        /// Whether a tap also clears the notification.
+        /// Whether a tap also clears the notification. Example: `true`
         clear: Option<At<bool>> = "clear",
     }
 }
 
 record! {
     /// A key that tells a repeated webhook, and for how long it is remembered.
-    DedupeOptions {
-        /// The key.
+    DedupeOptions as "dedupe" {
+        /// The key. Example: `"{{headers.x-github-delivery}}"`
         key: At<String> = "key",
-        /// Default 24h.
+        /// Default 24h. Example: `24h`
         window: Option<At<Duration>> = "window",
     }
 }
@@ -241,10 +255,29 @@ record! {
 pub(crate) struct Dedupe(pub(crate) DedupeOptions);
 
 impl Decode for Dedupe {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let (key, options) = (String::schema(generator), DedupeOptions::schema(generator));
+        json_schema!({ "anyOf": [key, options] })
+    }
+
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         if node.scalar_text().is_none() {
             return DedupeOptions::decode(node, problems).map(Self);
         }
         Some(Self(DedupeOptions { key: At::decode(node, problems)?, window: None }))
+    }
+}
+
+/// `when:`, compiled from its tree.
+#[derive(Debug, Clone)]
+pub(crate) struct When(pub(crate) Node);
+
+impl Decode for When {
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<super::schema::Conditions>()
+    }
+
+    fn decode(node: &Node, _: &mut Problems) -> Option<Self> {
+        Some(Self(node.clone()))
     }
 }

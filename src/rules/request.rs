@@ -45,7 +45,8 @@ impl Request {
 
     /// The named segments of a path, decoded.
     pub fn decode_path(path: Vec<(String, String)>) -> Vec<(String, String)> {
-        let decode = |value: String| percent_encoding::percent_decode_str(&value).decode_utf8_lossy().into_owned();
+        let decode =
+            |value: String| percent_encoding::percent_decode_str(&value).decode_utf8_lossy().into_owned();
         path.into_iter().map(|(name, value)| (name, decode(value))).collect()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::source::Source;
 use super::target::Targets;
 use super::template::Engine;
+use crate::problem::Problem;
 
 /// A complete, valid set of rules. Immutable: a reload makes a new one.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub struct RuleSet {
     router: matchit::Router<usize>,
     targets: Arc<Targets>,
     engine: Engine,
+    warnings: Vec<Problem>,
 }
 
 /// A source that is off.
@@ -41,8 +43,9 @@ impl RuleSet {
         router: matchit::Router<usize>,
         targets: Arc<Targets>,
         engine: Engine,
+        warnings: Vec<Problem>,
     ) -> Self {
-        Self { sources, off, router, targets, engine }
+        Self { sources, off, router, targets, engine, warnings }
     }
 
     /// The source that has `path`.
@@ -70,6 +73,11 @@ impl RuleSet {
     /// Renders this set's templates.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// What is hardly meant, in reading order within its kind.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
     }
 
     /// How many rules the sources that are on have together.

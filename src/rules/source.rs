@@ -199,9 +199,9 @@ impl Source {
     /// Takes out of a request what no rule, template or trace may see.
     pub fn hide_secrets(&self, request: &mut super::request::Request) {
         let hidden = |name: &str, secret: &Option<String>| secret.as_deref() == Some(name);
-        request.headers.retain(|(name, _)| {
-            !CREDENTIALS.contains(&name.as_str()) && !hidden(name, &self.secret_header)
-        });
+        request
+            .headers
+            .retain(|(name, _)| !CREDENTIALS.contains(&name.as_str()) && !hidden(name, &self.secret_header));
         request.query.retain(|(name, _)| !hidden(name, &self.secret_parameter));
         request.path.retain(|(name, _)| !hidden(name, &self.secret_segment));
     }

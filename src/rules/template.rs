@@ -42,8 +42,12 @@ pub struct Notes(Arc<Mutex<Vec<Note>>>);
 /// One remark of a render.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// Nothing is at this path.
+    /// Nothing is at this path, and the text lacks it.
     Missing(String),
+    /// Nothing is at this path, but the template only asked.
+    Absent(String),
+    /// Something is at this path.
+    Found(String),
     /// The path's value is a mapping, printed as JSON.
     PrintedAsJson(String),
     /// The path's value is a list, joined by commas.

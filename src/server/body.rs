@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use actix_web::HttpRequest;
 use actix_web::http::header::CONTENT_LENGTH;
 use actix_web::web::{Bytes, BytesMut, Payload};
-use actix_web::HttpRequest;
 use futures_util::StreamExt;
 
 use super::error::Refused;
 use crate::payload::Unreadable;
+use crate::pipeline::Refusal;
 
 /// The whole body, byte for byte.
 pub(super) async fn read(
@@ -17,7 +18,8 @@ pub(super) async fn read(
     limit: usize,
     time: Duration,
 ) -> Result<Bytes, Refused> {
-    let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let announced =
+        request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|length: usize| length > limit) {
         return Err(too_large(limit));
     }
@@ -37,7 +39,7 @@ async fn collect(mut payload: Payload, announced: usize, limit: usize) -> Result
         return Ok(first);
     }
     // What is announced is only believed up to a point: memory is taken as bytes come.
-    let mut body = BytesMut::with_capacity(announced.clamp(first.len(), 64 * 1024));
+    let mut body = BytesMut::with_capacity(announced.min(64 * 1024).max(first.len()));
     body.extend_from_slice(&first);
     while body.len() <= limit {
         match payload.next().await {
@@ -49,5 +51,5 @@ async fn collect(mut payload: Payload, announced: usize, limit: usize) -> Result
 }
 
 fn too_large(limit: usize) -> Refused {
-    Refused::Unreadable(Unreadable::TooLarge { limit })
+    Refusal::Unreadable(Unreadable::TooLarge { limit }).into()
 }

@@ -1,6 +1,5 @@
 //! A webhook's way from the socket to the outbox. The sender waits no further than the commit.
 
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
@@ -9,15 +8,13 @@ use uuid::Uuid;
 use super::connection::InFlight;
 use super::error::Refused;
 use super::{Gateway, body};
-use crate::auth::Claim;
-use crate::metrics::{Outcome, Received};
+use crate::metrics::{Outcome, Received, Settled, State};
 use crate::notification::Topic;
-use crate::outbox::{Outgoing, Webhook, unix_ms};
-use crate::payload::{self, Unreadable};
-use crate::pipeline::{Decision, Planned, decide, notify_malformed};
+use crate::outbox::{Outgoing, Record, Webhook, unix_ms};
+use crate::pipeline::{Decision, Planned, Reception, Refusal, check_head, receive};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
-use crate::rules::source::{Otherwise, Source};
+use crate::rules::source::Source;
 
 /// Takes one webhook.
 pub(super) async fn ingest(
@@ -30,11 +27,15 @@ pub(super) async fn ingest(
     let rules = gateway.live.current();
     let Some(routed) = rules.route(request.uri().path()) else {
         gateway.count("none", Outcome::Refused);
-        tracing::debug!(path = first_segment(request.uri().path()), "webhook refused: no source has its path");
-        return Err(Refused::NotFound);
+        tracing::debug!(
+            path = first_segment(request.uri().path()),
+            "webhook refused: no source has its path"
+        );
+        return Err(Refusal::NotFound.into());
     };
     let source = routed.source;
-    let result = Delivery { gateway: &gateway, rules: &rules, source }.take(&request, routed.path, payload).await;
+    let result =
+        Delivery { gateway: &gateway, rules: &rules, source }.take(&request, routed.path, payload).await;
     match &result {
         Ok(taken) if taken.notifications > 0 => gateway.count(&source.name, Outcome::Accepted),
         Ok(_) => gateway.count(&source.name, Outcome::Dropped),
@@ -76,70 +77,49 @@ impl Delivery<'_> {
         path: Vec<(String, String)>,
         payload: Payload,
     ) -> Result<Taken, Refused> {
-        self.check_method(request)?;
+        let parts = parts_of(request, path);
+        check_head(self.source, &parts, true)?;
         let limits = &self.gateway.limits;
         let raw = body::read(request, payload, limits.body, limits.body_time).await?;
-        let request_parts = parts_of(request, path);
-        self.check_sender(&request_parts, &raw)?;
-        let decision = self.decide(request, request_parts, &raw)?;
-        self.store(decision).await
+        let reception = Reception { limit: limits.body, verify: true };
+        let shown = parts.clone();
+        let decision = receive(self.rules, self.source, parts, &raw, reception, None)?;
+        self.store(decision, self.record(shown, &raw)).await
     }
 
-    fn check_method(&self, request: &HttpRequest) -> Result<(), Refused> {
-        let allowed = &self.source.methods;
-        if allowed.iter().any(|method| method == request.method().as_str()) {
-            return Ok(());
-        }
-        // A method of its own would tell that a hidden source lives here.
-        if self.source.verifier.as_ref().is_some_and(crate::auth::Verifier::hides_source) {
-            return Err(Refused::NotFound);
-        }
-        Err(Refused::MethodNotAllowed(allowed.join(", ")))
-    }
-
-    fn check_sender(&self, parts: &Request, raw: &[u8]) -> Result<(), Refused> {
-        let Some(verifier) = &self.source.verifier else { return Ok(()) };
-        let claim = Claim { headers: &parts.headers, query: &parts.query, path: &parts.path, raw };
-        verifier.verify(&claim).map_err(|refusal| {
-            tracing::warn!(source = self.source.name, reason = %refusal, "webhook refused: sender not verified");
-            if verifier.hides_source() { Refused::NotFound } else { Refused::Unauthorized(verifier.challenge()) }
-        })
-    }
-
-    fn decide(&self, request: &HttpRequest, mut parts: Request, raw: &[u8]) -> Result<Decision, Refused> {
-        let header = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
-        let limit = self.gateway.limits.body;
-        let unpacked = payload::unpack(raw, header(&CONTENT_ENCODING), limit);
-        let decoded = unpacked.and_then(|body| Ok((payload::decode(&body, header(&CONTENT_TYPE))?, body)));
-        match decoded {
-            Ok((value, body)) => {
-                parts.body = value;
-                self.source.hide_secrets(&mut parts);
-                Ok(decide(self.rules, self.source, parts, &body, None))
-            }
-            Err(Unreadable::Malformed(_)) if self.source.malformed == Otherwise::Notify => {
-                Ok(notify_malformed(self.source, raw))
-            }
-            Err(unreadable) => {
-                tracing::warn!(source = self.source.name, reason = %unreadable, bytes = raw.len(), "webhook refused");
-                Err(Refused::Unreadable(unreadable))
-            }
+    /// The webhook without what proves its sender.
+    fn record(&self, mut shown: Request, raw: &[u8]) -> Record {
+        self.source.hide_secrets(&mut shown);
+        Record {
+            source: self.source.name.clone(),
+            method: shown.method,
+            path: shown.path,
+            query: shown.query,
+            headers: shown.headers,
+            body: raw.to_vec(),
+            received_at: shown.received_at,
         }
     }
 
-    async fn store(&self, decision: Decision) -> Result<Taken, Refused> {
+    async fn store(&self, decision: Decision, record: Record) -> Result<Taken, Refused> {
         let id = Uuid::now_v7();
         let notifications = decision.notifications.len();
+        let servers: Vec<_> = decision.notifications.iter().map(|planned| planned.server.clone()).collect();
         let webhook = Webhook {
             id,
             source: self.source.name.clone(),
-            received_at: unix_ms(),
+            received_at: record.received_at,
+            record: Some(record),
             notifications: decision.notifications.into_iter().map(outgoing).collect(),
         };
         self.gateway.outbox.enqueue(webhook).await.map_err(|error| {
             tracing::error!(source = self.source.name, %error, "webhook refused: it cannot be stored");
             Refused::Unavailable
         })?;
+        for server in servers {
+            let settled = Settled { server: server.to_string(), state: State::Enqueued };
+            self.gateway.metrics.notifications.get_or_create(&settled).inc();
+        }
         let rules = decision.matched.join(", ");
         tracing::info!(%id, source = self.source.name, rules, notifications, "webhook accepted");
         Ok(Taken { id, notifications })
@@ -168,7 +148,9 @@ fn parts_of(request: &HttpRequest, path: Vec<(String, String)>) -> Request {
     Request {
         method: request.method().as_str().to_owned(),
         headers: headers
-            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .map(|(name, value)| {
+                (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            })
             .collect(),
         query: Request::parse_query(request.query_string()),
         path: Request::decode_path(path),

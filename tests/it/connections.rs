@@ -1,110 +1,95 @@
-//! Connections to ntfy: bounded whatever fails, kept while all is well, replaced at once when they break.
+//! Connections to ntfy: bounded whatever fails, and reused without losing anything.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fake_ntfy::{Behaviour, FakeNtfy, Options, Stats};
+use fake_ntfy::{Behaviour, FakeNtfy, Options};
 
-use crate::support::Gateway;
-use crate::support::load::{Load, PATH, arrived, rules};
-use crate::support::process;
-use crate::support::wait::{PATIENCE, until};
+use crate::support::load::{self, NUMBERS};
+use crate::support::wait::until;
+use crate::support::{Gateway, sockets};
 
-const BOUND: u64 = 4;
+const BOUND: u64 = 5;
 
-/// Sends webhooks while ntfy misbehaves for a while, lets it recover, and sees everything arrive. Returns what the
-/// fake counted during the misbehaviour, and the most connections that the gateway held at one time.
-fn while_failing(behaviour: Behaviour) -> (Stats, usize) {
-    let ntfy = FakeNtfy::start(Options { behaviour, ..Options::default() });
-    let rules = rules("t", &format!("connections: {BOUND}, timeout: 500ms"));
-    let gateway = Gateway::with_rules(&rules).ntfy(&ntfy).start();
-    let load = Load::start(gateway.webhooks, "failing", 2, Duration::from_millis(5));
-    let (start, mut most) = (Instant::now(), 0);
-    while start.elapsed() < Duration::from_secs(2) || ntfy.stats().requests < 20 {
-        assert!(start.elapsed() < PATIENCE, "ntfy is hardly tried: {:?}", ntfy.stats());
-        most = most.max(process::connections_to(ntfy.port()));
-    }
-    let outcome = load.stop();
-    let stats = ntfy.stats();
-    ntfy.set(Behaviour::default());
-    until("all notifications", || outcome.accepted.is_subset(&arrived(&ntfy)).then_some(()));
-    assert_eq!(outcome.failures, [""; 0]);
-    assert!(ntfy.stats().in_flight_peak <= BOUND, "{:?}", ntfy.stats());
-    eprintln!("{} webhooks; {stats:?}; most connections held: {most}", outcome.accepted.len());
-    (stats, most)
+fn rules(ntfy: &FakeNtfy) -> String {
+    format!(
+        "servers:\n  default: {{ url: \"{}\", connections: {BOUND}, timeout: 500ms }}\n{NUMBERS}",
+        ntfy.url()
+    )
 }
 
-#[test]
-fn half_of_the_answers_being_500_keeps_connections_and_their_bound() {
-    let (stats, _) = while_failing(Behaviour { failure_rate: 0.5, ..Behaviour::default() });
-    assert!(stats.by_status[&500] > 20);
-    assert!(stats.connections_peak <= BOUND && stats.connections_total <= BOUND, "{stats:?}");
-}
-
-#[test]
-fn rate_limits_keep_connections_and_their_bound() {
-    let (stats, _) = while_failing(Behaviour { status: Some((429, 42901)), ..Behaviour::default() });
-    assert!(stats.connections_peak <= BOUND && stats.connections_total <= BOUND, "{stats:?}");
-}
-
-#[test]
-fn hangs_keep_the_bound() {
-    let (_, most) = while_failing(Behaviour { hang: true, ..Behaviour::default() });
-    assert!(most as u64 <= BOUND, "{most} connections");
-}
-
-#[test]
-fn closed_connections_keep_the_bound() {
-    let (_, most) = while_failing(Behaviour { close: true, ..Behaviour::default() });
-    assert!(most as u64 <= BOUND, "{most} connections");
-}
-
-#[test]
-fn slow_answers_keep_the_bound() {
-    let (stats, most) =
-        while_failing(Behaviour { latency: Duration::from_millis(50), ..Behaviour::default() });
-    assert!(stats.connections_peak <= BOUND && most as u64 <= BOUND, "{stats:?}");
-}
-
-/// Posts some webhooks at once and says how long the last notification took.
-fn burst(gateway: &Gateway, ntfy: &FakeNtfy, round: usize) -> Duration {
-    let start = Instant::now();
-    for number in 0..4 {
-        let answer = gateway.post(PATH, &[], format!(r#"{{"id":"{round}/{number}"}}"#));
-        assert_eq!(answer.status, 200);
-    }
-    let all = || (0..4).all(|number| arrived(ntfy).contains(&format!("{round}/{number}")));
-    until("the burst", || all().then_some(()));
-    start.elapsed()
-}
-
-#[test]
-fn a_connection_that_ntfy_closed_while_idle_is_replaced_at_once() {
-    let behaviour = Behaviour { keep_alive: Some(Duration::from_millis(700)), ..Behaviour::default() };
-    let ntfy = FakeNtfy::start(Options { behaviour, ..Options::default() });
-    let gateway = Gateway::with_rules(&rules("t", "connections: 4")).ntfy(&ntfy).start();
-    for round in 0..3 {
-        burst(&gateway, &ntfy, round);
-        until("ntfy to close", || (ntfy.stats().connections_now == 0).then_some(()));
-    }
-    let retried = r#"hookbell_notifications_total{server="default",state="Retried"}"#;
-    assert_eq!(gateway.metric(retried).unwrap_or(0.0), 0.0, "no backoff: sent again at once");
-    assert_eq!(ntfy.messages().len(), 12);
-}
-
-#[test]
-fn kept_connections_survive_a_restart_of_ntfy_on_its_port() {
+/// Lets a storm meet a misbehaving ntfy, looks at the connections, then mends ntfy and sees everything arrive.
+fn storm(misbehaviour: Behaviour) {
     let ntfy = FakeNtfy::start(Options::default());
-    let gateway = Gateway::with_rules(&rules("t", "connections: 4")).ntfy(&ntfy).start();
-    burst(&gateway, &ntfy, 0);
-    let port = ntfy.port();
-    for round in 1..3 {
-        ntfy.stop();
-        let ntfy = FakeNtfy::start(Options { port: Some(port), ..Options::default() });
-        let took = burst(&gateway, &ntfy, round);
-        assert_eq!(ntfy.messages().len(), 4, "none twice");
-        eprintln!("the first burst after a restart took {took:?}");
-        ntfy.stop();
+    ntfy.set(misbehaviour.clone());
+    let watch = sockets::Watch::on(ntfy.port());
+    let gateway = Gateway::with_rules(&rules(&ntfy)).start();
+    let load = load::send(gateway.webhooks, 8, 200);
+    assert_eq!((load.refused.len(), load.unanswered), (0, 0));
+    until("attempts", || (ntfy.stats().requests >= 60).then_some(()));
+    ntfy.set(Behaviour::default());
+    load::wait_for(&ntfy, &load.accepted);
+    // The test itself opens none: every connection is the gateway's.
+    let (most, stats) = (watch.most(), ntfy.stats());
+    assert!((1..=BOUND).contains(&most), "{most} connections; {misbehaviour:?}: {stats:?}");
+    if !misbehaviour.close && !misbehaviour.hang {
+        // An answer, whatever it says, ends no connection.
+        assert!(stats.connections_total <= BOUND, "{misbehaviour:?}: {stats:?}");
     }
-    let retried = r#"hookbell_notifications_total{server="default",state="Retried"}"#;
-    assert_eq!(gateway.metric(retried).unwrap_or(0.0), 0.0, "no backoff: sent again at once");
+}
+
+#[test]
+fn half_of_the_answers_being_errors_opens_no_connection_beyond_the_bound() {
+    storm(Behaviour { failure_rate: 0.5, failure_status: 500, failure_code: 50001, ..Behaviour::default() });
+}
+
+#[test]
+fn rate_limiting_opens_no_connection_beyond_the_bound() {
+    storm(Behaviour { failure_rate: 0.5, failure_status: 429, failure_code: 42901, ..Behaviour::default() });
+}
+
+#[test]
+fn hanging_opens_no_connection_beyond_the_bound() {
+    storm(Behaviour { hang: true, ..Behaviour::default() });
+}
+
+#[test]
+fn closing_without_an_answer_opens_no_connection_beyond_the_bound() {
+    storm(Behaviour { close: true, ..Behaviour::default() });
+}
+
+#[test]
+fn connections_are_reused() {
+    let ntfy = FakeNtfy::start(Options::default());
+    let gateway = Gateway::with_rules(&rules(&ntfy)).start();
+    let load = load::send(gateway.webhooks, 8, 300);
+    load::wait_for(&ntfy, &load.accepted);
+    let stats = ntfy.stats();
+    assert!(stats.connections_total <= BOUND + 1, "{stats:?}");
+}
+
+#[test]
+fn a_connection_that_ntfy_closed_while_idle_loses_nothing_and_delays_nothing() {
+    let ntfy = FakeNtfy::start(Options::default());
+    ntfy.set(Behaviour { keep_alive: Some(Duration::from_secs(1)), ..Behaviour::default() });
+    let gateway = Gateway::with_rules(&rules(&ntfy)).start();
+    for round in 0..3u64 {
+        let answer = gateway.post("/n", &[], format!("{{\"n\":{round}}}"));
+        assert_eq!(answer.status, 200);
+        let start = std::time::Instant::now();
+        ntfy.wait_for_messages(usize::try_from(round).expect("few") + 1, Duration::from_secs(10));
+        assert!(start.elapsed() < Duration::from_millis(900), "round {round} came only by a later attempt");
+        until("the idle connection to be closed", || (ntfy.stats().connections_now == 0).then_some(()));
+    }
+}
+
+#[test]
+fn a_restart_of_ntfy_on_its_port_loses_nothing() {
+    let ntfy = FakeNtfy::start(Options::default());
+    let gateway = Gateway::with_rules(&rules(&ntfy)).start();
+    let before = load::send(gateway.webhooks, 4, 20);
+    load::wait_for(&ntfy, &before.accepted);
+    ntfy.stop();
+    let back = FakeNtfy::start(Options { port: Some(ntfy.port()), ..Options::default() });
+    let after = load::send(gateway.webhooks, 4, 20);
+    load::wait_for(&back, &after.accepted);
 }

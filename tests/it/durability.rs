@@ -1,87 +1,64 @@
-//! What was answered 200 arrives, whatever happens to the gateway or to ntfy.
+//! Whatever was answered 200 arrives.
 
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use fake_ntfy::{Behaviour, FakeNtfy, Options};
 
 use crate::support::Gateway;
-use crate::support::load::{Load, PATH, arrived, rules};
+use crate::support::load::{self, Load, NUMBERS};
 use crate::support::wait::until;
 
-fn id(id: &str) -> String {
-    format!(r#"{{"id":"{id}"}}"#)
-}
-
 #[test]
-fn five_kills_under_load_lose_nothing_that_was_answered() {
+fn killed_under_load_five_times_the_gateway_loses_nothing_it_accepted() {
     let ntfy = FakeNtfy::start(Options::default());
-    let plan = Gateway::with_rules(&rules("t", "connections: 4")).ntfy(&ntfy);
-    let mut accepted = BTreeSet::new();
+    // Slow enough that every kill finds something undelivered.
+    ntfy.set(Behaviour { latency: Duration::from_millis(20), ..Behaviour::default() });
+    let plan = Gateway::with_rules(NUMBERS).ntfy(&ntfy);
+    let next = AtomicU64::new(0);
+    let mut accepted = std::collections::BTreeSet::new();
     for round in 0..5 {
-        let slow = Behaviour { latency: Duration::from_millis(5 * round), ..Behaviour::default() };
-        ntfy.set(slow);
         let gateway = plan.start();
-        let load = Load::start(gateway.webhooks, &format!("round {round}"), 6, Duration::ZERO);
-        until("some load", || (load.sent() >= 200).then_some(()));
-        gateway.kill();
-        let outcome = load.stop();
-        assert!(outcome.accepted.len() >= 190, "{:?}", outcome.failures);
-        accepted.extend(outcome.accepted);
+        let (to, stop) = (gateway.webhooks, AtomicBool::new(false));
+        let load: Load = std::thread::scope(|scope| {
+            let load = scope.spawn(|| load::run(to, 4, &next, &stop));
+            let enough = next.load(Ordering::Relaxed) + 150;
+            until("some load", || (next.load(Ordering::Relaxed) > enough).then_some(()));
+            gateway.kill();
+            stop.store(true, Ordering::Relaxed);
+            load.join().expect("the load")
+        });
+        assert!(load.refused.is_empty(), "{:?}", load.refused);
+        assert!(load.accepted.len() > 50, "round {round} accepted only {}", load.accepted.len());
+        accepted.extend(load.accepted);
     }
-    let _gateway = plan.start();
-    until("all notifications", || accepted.is_subset(&arrived(&ntfy)).then_some(()));
-    eprintln!("{} answered over five kills, {} published", accepted.len(), ntfy.messages().len());
+    let _last = plan.start();
+    load::wait_for(&ntfy, &accepted);
 }
 
 #[test]
-fn what_is_left_over_is_delivered_at_the_next_start() {
+fn what_came_while_ntfy_was_down_arrives_once_it_is_back() {
     let ntfy = FakeNtfy::start(Options::default());
-    let (port, url) = (ntfy.port(), ntfy.url());
+    let port = ntfy.port();
+    let gateway = Gateway::with_rules(NUMBERS).ntfy(&ntfy).start();
     ntfy.stop();
-    let plan = Gateway::with_rules(&rules("t", "")).env("NTFY_URL", &url);
-    let gateway = plan.start();
-    for number in 0..20 {
-        assert_eq!(gateway.post(PATH, &[], id(&number.to_string())).status, 200);
-    }
-    gateway.kill();
-    let ntfy = FakeNtfy::start(Options { port: Some(port), ..Options::default() });
-    let gateway = plan.start();
-    until("all notifications", || (arrived(&ntfy).len() == 20).then_some(()));
-    until("an empty store", || (gateway.metric("hookbell_queue_depth") == Some(0.0)).then_some(()));
-    assert_eq!(ntfy.messages().len(), 20, "none is sent twice");
+    let load = load::send(gateway.webhooks, 4, 40);
+    assert_eq!((load.refused.len(), load.unanswered), (0, 0));
+    assert!(gateway.metric("hookbell_queue_depth").is_some_and(|waiting| waiting >= 40.0));
+    let back = FakeNtfy::start(Options { port: Some(port), ..Options::default() });
+    load::wait_for(&back, &load.accepted);
+    until("an empty queue", || (gateway.metric("hookbell_queue_depth") == Some(0.0)).then_some(()));
 }
 
 #[test]
-fn notifications_wait_while_ntfy_is_down() {
-    let ntfy = FakeNtfy::start(Options::default());
-    let (port, url) = (ntfy.port(), ntfy.url());
-    ntfy.stop();
-    let gateway = Gateway::with_rules(&rules("t", "")).env("NTFY_URL", &url).start();
-    let sent: BTreeSet<String> = (0..10).map(|number| number.to_string()).collect();
-    for number in &sent {
-        assert_eq!(gateway.post(PATH, &[], id(number)).status, 200);
-    }
-    gateway.wait_for_log("ntfy server is failing");
-    assert_eq!(gateway.metric("hookbell_queue_depth"), Some(10.0));
-    let ntfy = FakeNtfy::start(Options { port: Some(port), ..Options::default() });
-    until("all notifications", || (arrived(&ntfy) == sent).then_some(()));
-}
-
-#[test]
-fn senders_do_not_wait_for_an_ntfy_that_hangs_or_is_down() {
+fn senders_do_not_wait_for_an_ntfy_that_hangs() {
     let ntfy = FakeNtfy::start(Options::default());
     ntfy.set(Behaviour { hang: true, ..Behaviour::default() });
-    let gateway = Gateway::with_rules(&rules("t", "connections: 2")).ntfy(&ntfy).start();
-    let mut slowest = Duration::ZERO;
-    for number in 0..40 {
-        if number == 20 {
-            ntfy.stop();
-        }
-        let start = Instant::now();
-        assert_eq!(gateway.post(PATH, &[], id(&number.to_string())).status, 200);
-        slowest = slowest.max(start.elapsed());
-    }
-    // The 10 s of ntfy's timeout would show; a busy machine does not.
-    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    let gateway = Gateway::with_rules(NUMBERS).ntfy(&ntfy).start();
+    let mut load = load::send(gateway.webhooks, 4, 200);
+    assert_eq!((load.refused.len(), load.unanswered), (0, 0));
+    load.times.sort();
+    let p90 = load.times[load.times.len() * 9 / 10];
+    // An attempt at ntfy takes 10 s to time out; a commit takes milliseconds, on a busy machine tens of them.
+    assert!(p90 < Duration::from_millis(500), "p90 {p90:?}");
 }

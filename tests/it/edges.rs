@@ -1,12 +1,143 @@
-//! The edge: senders that are slow, many, broken or hostile.
+//! Senders that are slow, idle or many.
 
 mod heads;
-mod many;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use crate::support::Gateway;
-use crate::support::gateway::Plan;
+use crate::support::load::NUMBERS;
+use crate::support::wait::until;
+use crate::support::wire;
 
-/// A gateway that takes anything and keeps nothing.
-fn quiet() -> Plan {
-    Gateway::with_rules("sources: { quiet: { path: /hooks/load, rules: [{ name: quiet, drop: true }] } }\n")
+/// Kilobytes of `key` in /proc/PID/status.
+fn memory(gateway: &Gateway, key: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).expect("a status");
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).expect("the key");
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// Seconds of processor time used so far.
+fn cpu(gateway: &Gateway) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", gateway.pid())).expect("a stat");
+    let fields: Vec<&str> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().expect("ticks");
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// Whether the other side has closed, without waiting.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a mode");
+    let mut chunk = [0; 512];
+    loop {
+        match stream.read(&mut chunk) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+        }
+    }
+}
+
+#[test]
+fn five_hundred_half_sent_heads_neither_stop_service_nor_stay() {
+    let gateway = Gateway::with_rules(NUMBERS).flag("--head-timeout", "1s").start();
+    let mut half: Vec<TcpStream> = (0..500)
+        .map(|_| {
+            let mut stream = wire::connect(gateway.webhooks);
+            stream.write_all(b"POST /n HTTP/1.1\r\nHost: x\r\nX-Slow: ").expect("to send");
+            stream
+        })
+        .collect();
+    for n in 0..20 {
+        assert_eq!(gateway.post("/n", &[], format!("{{\"n\":{n}}}")).status, 200);
+    }
+    until("every half-sent request to be closed", || half.iter_mut().all(is_closed).then_some(()));
+    assert!(memory(&gateway, "VmRSS") < 40_000, "{} kB", memory(&gateway, "VmRSS"));
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up() {
+    let gateway = Gateway::with_rules(NUMBERS).flag("--body-timeout", "1s").start();
+    let answer =
+        wire::exchange(gateway.webhooks, b"POST /n HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"n\"");
+    assert_eq!(wire::status(&answer), Some(408), "{answer}");
+}
+
+#[test]
+fn a_thousand_idle_connections_neither_stop_service_nor_grow_memory_nor_stay() {
+    let gateway =
+        Gateway::with_rules(NUMBERS).flag("--head-timeout", "3s").flag("--keep-alive", "3s").start();
+    let mut idle: Vec<TcpStream> = (0..1_000).map(|_| wire::connect(gateway.webhooks)).collect();
+    // Half of them have been served before they idle.
+    for stream in idle.iter_mut().step_by(2) {
+        stream
+            .write_all(b"POST /n HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n\r\n{\"n\":1}")
+            .expect("to send");
+    }
+    until("all of them to be connected", || {
+        gateway.metric("hookbell_connections").is_some_and(|open| open >= 1_000.0).then_some(())
+    });
+    assert_eq!(gateway.post("/n", &[], "{\"n\":2}").status, 200);
+    let rss = memory(&gateway, "VmRSS");
+    assert!(rss < 40_000, "{rss} kB");
+    until("the idle connections to be closed", || idle.iter_mut().all(is_closed).then_some(()));
+}
+
+#[test]
+fn running_out_of_file_descriptors_neither_spins_nor_floods_the_log_and_passes() {
+    let gateway = Gateway::with_rules(NUMBERS)
+        .flag("--head-timeout", "60s")
+        .through(&["prlimit", "--nofile=96:96"])
+        .start();
+    let many: Vec<TcpStream> = (0..200).map(|_| wire::connect(gateway.webhooks)).collect();
+    let (before, lines) = (cpu(&gateway), gateway.log().len());
+    let start = Instant::now();
+    until("three seconds without file descriptors", || {
+        (start.elapsed() > Duration::from_secs(3)).then_some(())
+    });
+    let used = cpu(&gateway) - before;
+    assert!(used < 0.5, "used {used} s of processor time");
+    assert!(gateway.log().len() - lines < 20, "{:#?}", gateway.log());
+    drop(many);
+    until("service again", || {
+        let mut stream = wire::connect(gateway.webhooks);
+        stream
+            .write_all(
+                b"POST /n HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 7\r\n\r\n{\"n\":1}",
+            )
+            .ok()?;
+        (wire::status(&wire::rest(&mut stream)) == Some(200)).then_some(())
+    });
+}
+
+#[test]
+fn a_full_disk_refuses_with_503_and_service_returns_with_space() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+        .arg(folder.path())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !mounted {
+        eprintln!("skipped: this user cannot mount a small file system");
+        return;
+    }
+    let gateway = Gateway::with_rules(NUMBERS).data(folder.path()).start();
+    let filler = folder.path().join("filler");
+    std::fs::write(&filler, vec![0; 2 << 20]).expect_err("the file system is small");
+    let post = || gateway.post("/n", &[], format!("{{\"n\":1,\"x\":\"{}\"}}", "x".repeat(50_000)));
+    let refused = until("a refusal", || Some(post()).filter(|answer| answer.status != 200));
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")), "{}", refused.text);
+    let ready = gateway.admin("GET", "/readyz");
+    assert_eq!(
+        (ready.status, ready.json()["store"]["writable"].as_bool()),
+        (503, Some(false)),
+        "{}",
+        ready.text
+    );
+    std::fs::remove_file(&filler).expect("to make room");
+    until("service again", || (post().status == 200).then_some(()));
+    drop(gateway);
+    let _ = std::process::Command::new("umount").arg(folder.path()).status();
 }

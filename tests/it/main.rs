@@ -3,11 +3,17 @@
 
 mod support;
 
+mod admin;
 mod arrows;
+mod bad_config;
+mod commands;
 mod connections;
+mod documents;
 mod durability;
 mod edges;
 mod first_steps;
-mod full_store;
+mod refusals;
 mod reload;
+mod rule_tests;
+mod shipped;
 mod shutdown;

@@ -1,112 +1,109 @@
-//! Stopping: what is in flight finishes, the rest waits for the next start.
+//! Stopping: nothing in flight is dropped, nothing accepted is lost.
 
-use std::net::TcpStream;
-use std::process::Command;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use fake_ntfy::{Behaviour, FakeNtfy, Options};
 
-use crate::support::gateway::Plan;
-use crate::support::load::{PATH, arrived, rules};
+use crate::support::Gateway;
+use crate::support::load::{self, NUMBERS};
 use crate::support::raw::Connection;
 use crate::support::wait::until;
-use crate::support::{Gateway, process};
-
-const SLOW: &str = r#"{"id":"slow"}"#;
-
-fn plan(ntfy: &FakeNtfy) -> Plan {
-    Gateway::with_rules(&rules("t", "connections: 2")).ntfy(ntfy)
-}
-
-fn latency(latency: Duration) -> Options {
-    Options { behaviour: Behaviour { latency, ..Behaviour::default() }, ..Options::default() }
-}
-
-/// Stops a gateway with a request in flight and says how it went.
-fn stop_in_flight(signal: &str) {
-    let ntfy = FakeNtfy::start(Options::default());
-    let gateway = plan(&ntfy).start();
-    let mut idle = Connection::open(gateway.webhooks).expect("a connection");
-    assert_eq!(idle.post(PATH, r#"{"id":"first"}"#).expect("an answer").status, 200);
-    let mut slow = Connection::open(gateway.webhooks).expect("a connection");
-    slow.begin(PATH, SLOW.len()).expect("a head");
-    gateway.signal(signal);
-    gateway.wait_for_log("stopping");
-    let refused = || TcpStream::connect(gateway.webhooks).is_err();
-    until("new connections to be refused", || refused().then_some(()));
-    assert!(idle.closes(), "an idle connection does not hold up the stop");
-    slow.send(SLOW).expect("the body");
-    assert_eq!(slow.answer().expect("an answer").status, 200);
-    assert!(gateway.wait().success());
-    assert_eq!(arrived(&ntfy), ["first", "slow"].map(str::to_owned).into(), "deliveries finish too");
-}
+use crate::support::wire;
 
 #[test]
-fn a_request_in_flight_at_sigterm_is_answered_and_delivered() {
-    stop_in_flight("TERM");
-}
-
-#[test]
-fn a_request_in_flight_at_sigint_is_answered_and_delivered() {
-    stop_in_flight("INT");
-}
-
-#[test]
-fn deliveries_in_flight_finish_and_the_rest_waits_for_the_next_start() {
-    let ntfy = FakeNtfy::start(latency(Duration::from_millis(700)));
-    let plan = plan(&ntfy);
-    let gateway = plan.start();
-    let sent: std::collections::BTreeSet<String> = (0..12).map(|number| number.to_string()).collect();
-    for number in &sent {
-        assert_eq!(gateway.post(PATH, &[], format!(r#"{{"id":"{number}"}}"#)).status, 200);
+fn a_request_in_flight_gets_its_answer_and_the_exit_code_is_zero() {
+    for signal in ["TERM", "INT"] {
+        let ntfy = FakeNtfy::start(Options::default());
+        let gateway = Gateway::with_rules(NUMBERS).ntfy(&ntfy).start();
+        let mut sender = wire::connect(gateway.webhooks);
+        sender.write_all(b"POST /n HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n\r\n{\"n\"").expect("to send");
+        until("the request to be known", || {
+            (gateway.metric("hookbell_connections").is_some_and(|open| open >= 1.0)).then_some(())
+        });
+        gateway.signal(signal);
+        gateway.wait_for_log("stopping");
+        sender.write_all(b":7}").expect("to send the rest");
+        let answer = wire::rest(&mut sender);
+        assert_eq!(wire::status(&answer), Some(200), "{answer}");
+        assert!(gateway.wait().success(), "{signal}");
+        ntfy.wait_for_messages(1, Duration::from_secs(5));
     }
-    until("deliveries in flight", || (ntfy.stats().in_flight == 2).then_some(()));
+}
+
+#[test]
+fn deliveries_in_flight_finish_and_the_rest_is_delivered_by_the_next_start() {
+    let ntfy = FakeNtfy::start(Options::default());
+    ntfy.set(Behaviour { latency: Duration::from_millis(100), ..Behaviour::default() });
+    let plan = Gateway::with_rules(NUMBERS).ntfy(&ntfy);
+    let gateway = plan.start();
+    let load = load::send(gateway.webhooks, 4, 200);
     gateway.signal("TERM");
     assert!(gateway.wait().success());
-    let before = arrived(&ntfy).len();
-    assert_eq!(ntfy.stats().by_status.get(&200), Some(&(before as u64)), "each got its answer");
-    assert!(before < sent.len(), "the rest waits");
+    let settled = load::arrived(&ntfy).len();
+    assert!(settled < load.accepted.len(), "nothing was left to deliver");
     ntfy.set(Behaviour::default());
-    let _gateway = plan.start();
-    until("the rest", || (arrived(&ntfy) == sent).then_some(()));
-    assert_eq!(ntfy.messages().len(), sent.len(), "none twice");
+    let _next = plan.start();
+    load::wait_for(&ntfy, &load.accepted);
+    // What was in flight at the stop was settled, so nothing comes twice.
+    let arrived = load::arrived(&ntfy);
+    assert_eq!(arrived.len(), load.accepted.len(), "a notification came twice");
 }
 
 #[test]
-fn a_hanging_ntfy_and_a_hanging_sender_together_hold_up_a_stop_for_one_grace() {
+fn a_stop_waits_for_a_hanging_ntfy_no_longer_than_the_grace() {
     let ntfy = FakeNtfy::start(Options::default());
     ntfy.set(Behaviour { hang: true, ..Behaviour::default() });
-    let plan = plan(&ntfy).flag("--grace", "2s");
+    let plan = Gateway::with_rules(NUMBERS).ntfy(&ntfy).flag("--grace", "1s");
     let gateway = plan.start();
-    assert_eq!(gateway.post(PATH, &[], r#"{"id":"hung"}"#).status, 200);
-    until("a delivery in flight", || (ntfy.stats().in_flight == 1).then_some(()));
-    let mut slow = Connection::open(gateway.webhooks).expect("a connection");
-    slow.begin(PATH, SLOW.len()).expect("a head");
+    let load = load::send(gateway.webhooks, 2, 5);
+    until("attempts", || (ntfy.stats().in_flight > 0).then_some(()));
     let start = Instant::now();
     gateway.signal("TERM");
     assert!(gateway.wait().success());
-    let took = start.elapsed();
-    eprintln!("a stop with a grace of 2 s took {took:?}");
-    assert!(took < Duration::from_millis(3500), "{took:?}");
+    assert!(start.elapsed() < Duration::from_secs(6), "took {:?}", start.elapsed());
     ntfy.set(Behaviour::default());
-    let _gateway = plan.start();
-    until("what hung", || arrived(&ntfy).contains("hung").then_some(()));
+    let _next = plan.start();
+    load::wait_for(&ntfy, &load.accepted);
 }
 
 #[test]
-fn sigterm_stops_the_first_process_of_a_container() {
-    let unshare = ["unshare", "--pid", "--fork", "--kill-child"];
-    let works = Command::new(unshare[0]).args(&unshare[1..]).arg("true").output();
-    if !works.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no right to make a PID namespace");
+fn pid_1_stops_on_sigterm_too() {
+    let wrapper = ["unshare", "--pid", "--fork", "--kill-child"];
+    let possible = std::process::Command::new(wrapper[0]).args(&wrapper[1..]).arg("true").status();
+    if !possible.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this user cannot make a pid namespace");
         return;
     }
-    let ntfy = FakeNtfy::start(Options::default());
-    let gateway = plan(&ntfy).through(&unshare).start();
-    assert_eq!(gateway.post(PATH, &[], r#"{"id":"one"}"#).status, 200);
-    let inner = process::child(gateway.pid()).expect("the gateway below unshare");
-    let status = Command::new("kill").args(["-TERM", &inner.to_string()]).status();
-    assert!(status.is_ok_and(|status| status.success()));
+    let gateway = Gateway::with_rules(NUMBERS).through(&wrapper).start();
+    // `unshare` is the parent of pid 1.
+    let children =
+        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", gateway.pid())).expect("children");
+    let child = children.trim();
+    let status = std::fs::read_to_string(format!("/proc/{child}/status")).expect("a status");
+    let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:")).expect("pids").trim();
+    assert!(inner.ends_with("\t1"), "not pid 1: {inner}");
+    let killed = std::process::Command::new("kill").args(["-TERM", child]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    gateway.wait_for_log("stopped");
     assert!(gateway.wait().success());
-    assert!(arrived(&ntfy).contains("one"));
+}
+
+#[test]
+fn a_hanging_sender_and_a_hanging_ntfy_together_hold_up_a_stop_for_one_grace() {
+    let ntfy = FakeNtfy::start(Options::default());
+    ntfy.set(Behaviour { hang: true, ..Behaviour::default() });
+    let gateway = Gateway::with_rules(NUMBERS).ntfy(&ntfy).flag("--grace", "2s").start();
+    load::send(gateway.webhooks, 1, 1);
+    until("an attempt", || (ntfy.stats().in_flight > 0).then_some(()));
+    let mut idle = Connection::open(gateway.webhooks).expect("a connection");
+    assert_eq!(idle.post("/nowhere", "{}").expect("an answer").status, 404);
+    let mut slow = Connection::open(gateway.webhooks).expect("a connection");
+    slow.begin("/n", 7).expect("a head");
+    let start = Instant::now();
+    gateway.signal("TERM");
+    assert!(idle.closes(), "an idle connection does not hold up the stop");
+    assert!(gateway.wait().success());
+    let took = start.elapsed();
+    assert!(took < Duration::from_millis(3500), "{took:?}");
 }

@@ -36,7 +36,9 @@ pub(super) fn find(rules: &Path, set: &RuleSet, only: Option<&str>) -> Result<Ve
     }
     if samples.is_empty() {
         let folder = rules.join("samples").display().to_string();
-        bail!("no samples in {folder:?}: put bodies there as SOURCE/NAME.json, and headers as SOURCE/NAME.headers");
+        bail!(
+            "no samples in {folder:?}: put bodies there as SOURCE/NAME.json, and headers as SOURCE/NAME.headers"
+        );
     }
     Ok(samples)
 }
@@ -72,7 +74,8 @@ impl Sample {
         for (name, value) in &proof.path {
             url = url.replace(&format!("{{{name}}}"), value);
         }
-        let query: String = form_urlencoded::Serializer::new(String::new()).extend_pairs(&proof.query).finish();
+        let query: String =
+            form_urlencoded::Serializer::new(String::new()).extend_pairs(&proof.query).finish();
         if !query.is_empty() {
             url = format!("{url}?{query}");
         }
@@ -80,8 +83,10 @@ impl Sample {
         for (name, value) in self.headers.iter().chain(&proof.headers) {
             request = request.insert_header((name.as_str(), value.as_str()));
         }
-        let mut answer =
-            request.send_body(self.body.clone()).await.map_err(|error| anyhow!("cannot post {}: {error}", self.name))?;
+        let mut answer = request
+            .send_body(self.body.clone())
+            .await
+            .map_err(|error| anyhow!("cannot post {}: {error}", self.name))?;
         let json: serde_json::Value =
             answer.json().await.map_err(|error| anyhow!("unreadable answer to {}: {error}", self.name))?;
         if !answer.status().is_success() {

@@ -14,6 +14,7 @@ pub(super) enum Change {
     Delivered(Uuid),
     Buried(Uuid),
     Released(Uuid),
+    Recorded(i64),
 }
 
 #[derive(Debug)]
@@ -26,6 +27,8 @@ struct Claim {
 pub(super) struct Ledger {
     waiting: HashMap<Arc<str>, u64>,
     dead: u64,
+    /// Bytes of the records of webhooks.
+    recorded: i64,
     claims: HashMap<Uuid, Claim>,
     claimed_seqs: HashSet<i64>,
     staged: Vec<Change>,
@@ -48,7 +51,7 @@ impl Ledger {
                 row.get::<_, i64>(0)
             })?
             .unsigned_abs();
-        Ok(Self { waiting, dead, ..Self::default() })
+        Ok(Self { waiting, dead, recorded: super::records::size(db)?, ..Self::default() })
     }
 
     pub(super) fn waiting(&self) -> u64 {
@@ -57,6 +60,14 @@ impl Ledger {
 
     pub(super) fn dead(&self) -> u64 {
         self.dead
+    }
+
+    pub(super) fn recorded(&self) -> i64 {
+        self.recorded
+    }
+
+    pub(super) fn forget_records(&mut self, bytes: i64) {
+        self.recorded -= bytes;
     }
 
     pub(super) fn servers(&self) -> Vec<String> {
@@ -116,6 +127,7 @@ impl Ledger {
                     self.dead += 1;
                 }
                 Change::Released(id) => drop(self.forget(id)),
+                Change::Recorded(bytes) => self.recorded += bytes,
             }
         }
         arrived

@@ -14,7 +14,7 @@ use super::schema::{self, Origin};
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The directory or its lock file cannot be made.
-    #[error("cannot use the data directory `{}`: {source}; make it writable or choose another with --data", path.display())]
+    #[error("cannot use the data directory `{}`; make it writable or choose another with --data", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum OpenError {
         reason: String,
     },
     /// The store's thread cannot be started.
-    #[error("cannot start the store's thread: {source}; raise the limit of threads")]
+    #[error("cannot start the store's thread; raise the limit of threads")]
     Thread {
         /// What the system said.
         source: io::Error,
@@ -126,7 +126,7 @@ fn configure(db: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn explain(path: &Path, error: &rusqlite::Error) -> OpenError {
+pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> OpenError {
     let (path, reason) = (path.to_owned(), error.to_string());
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => OpenError::Foreign { path },

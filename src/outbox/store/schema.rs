@@ -27,6 +27,15 @@ const STEPS: &[&str] = &["
     CREATE INDEX notification_due ON notification (server, due_at) WHERE state = 0;
     CREATE INDEX notification_age ON notification (received_at) WHERE state = 0;
     CREATE INDEX notification_settled ON notification (state, settled_at) WHERE state <> 0;
+    CREATE TABLE webhook (
+        seq         INTEGER PRIMARY KEY,        -- order of arrival
+        id          BLOB NOT NULL UNIQUE,
+        received_at INTEGER NOT NULL,           -- Unix ms
+        source      TEXT NOT NULL,
+        size        INTEGER NOT NULL,           -- bytes of head and body
+        head        TEXT NOT NULL,              -- JSON: method, path, query, headers
+        body        BLOB NOT NULL
+    ) STRICT;
     CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER NOT NULL) STRICT;
 "];
 

@@ -6,14 +6,18 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{OpenError, PRUNE, Store};
-use crate::outbox::{Outgoing, Settlement, Unavailable, Webhook};
+use super::{OpenError, PRUNE, Store, unix_ms};
+use crate::outbox::{Options, Outgoing, Record, Settlement, Unavailable, Webhook};
 
 const KEEP: Duration = Duration::from_secs(60);
 
+fn options() -> Options {
+    Options { keep: KEEP, keep_size: 10_000, ..Options::default() }
+}
+
 fn store() -> (TempDir, Store) {
     let data = TempDir::new().unwrap();
-    let store = Store::open(data.path(), KEEP).unwrap();
+    let store = Store::open(data.path(), &options()).unwrap();
     (data, store)
 }
 
@@ -25,7 +29,13 @@ fn webhook(payload: &str) -> Webhook {
         rule: "any".to_owned(),
         payload: payload.to_owned(),
     };
-    Webhook { id: Uuid::now_v7(), source: "test".to_owned(), received_at: 1, notifications: vec![one] }
+    Webhook {
+        id: Uuid::now_v7(),
+        source: "test".to_owned(),
+        received_at: 1,
+        record: None,
+        notifications: vec![one],
+    }
 }
 
 /// One group of one command.
@@ -143,7 +153,7 @@ fn a_newer_store_is_not_touched() {
     let (data, store) = store();
     store.db.pragma_update(None, "user_version", 99).unwrap();
     drop(store);
-    let error = Store::open(data.path(), KEEP).unwrap_err();
+    let error = Store::open(data.path(), &options()).unwrap_err();
     assert!(matches!(error, OpenError::Newer { found: 99, known: 1, .. }), "{error}");
 }
 
@@ -153,7 +163,7 @@ fn a_database_of_another_program_is_not_touched() {
     let file = data.path().join("hookbell.db");
     Connection::open(&file).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
     let before = std::fs::read(&file).unwrap();
-    let error = Store::open(data.path(), KEEP).unwrap_err();
+    let error = Store::open(data.path(), &options()).unwrap_err();
     assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
@@ -169,7 +179,7 @@ fn a_damaged_store_is_reported() {
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[4096..].fill(0xA5);
     std::fs::write(&file, bytes).unwrap();
-    let error = Store::open(data.path(), KEEP).unwrap_err();
+    let error = Store::open(data.path(), &options()).unwrap_err();
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
 }
 
@@ -179,6 +189,36 @@ fn a_data_directory_that_we_make_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let data = TempDir::new().unwrap();
     let inner = data.path().join("a/b");
-    Store::open(&inner, KEEP).unwrap();
+    Store::open(&inner, &options()).unwrap();
     assert_eq!(inner.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn records_are_found_again_until_newer_ones_need_their_room() {
+    let (data, mut store) = store();
+    let recorded = |n: u8| {
+        let record = Record {
+            source: "test".to_owned(),
+            body: vec![n; 1000],
+            received_at: unix_ms(),
+            ..Record::default()
+        };
+        Webhook { record: Some(record), ..webhook("{}") }
+    };
+    let webhooks: Vec<Webhook> = (0..30).map(recorded).collect();
+    for webhook in &webhooks {
+        store.begin();
+        store.enqueue(webhook).unwrap();
+        store.commit().unwrap();
+    }
+    let find = |webhook: &Webhook| super::find_record(data.path(), webhook.id).unwrap();
+    assert_eq!(find(&webhooks[0]), webhooks[0].record);
+    assert!(store.must_prune());
+    while store.prune_some() {}
+    assert!(!store.must_prune());
+    assert_eq!(find(&webhooks[0]), None);
+    assert_eq!(find(&webhooks[20]), None);
+    assert_eq!(find(&webhooks[21]), webhooks[21].record, "no more goes than must");
+    assert_eq!(find(&webhooks[29]), webhooks[29].record);
+    assert_eq!(super::find_record(data.path(), Uuid::now_v7()).unwrap(), None);
 }

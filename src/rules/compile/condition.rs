@@ -12,8 +12,19 @@ use crate::rules::matcher::{Comparison, Matcher, Test, number};
 use crate::rules::node::{Key, Node, Value};
 
 const MATCHERS: &[&str] = &[
-    "equals", "in", "not", "matches", "glob", "contains", "starts_with", "ends_with", "exists", "gt", "gte",
-    "lt", "lte",
+    "equals",
+    "in",
+    "not",
+    "matches",
+    "glob",
+    "contains",
+    "starts_with",
+    "ends_with",
+    "exists",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
 ];
 const SUBJECTS: &[&str] = &["headers", "query", "path", "method", "any", "all", "not"];
 
@@ -29,7 +40,7 @@ pub(super) struct Scope<'a> {
 /// Compiles a mapping of conditions, all of which must hold.
 pub(super) fn compile_when(node: &Node, scope: Scope<'_>, problems: &mut Problems) -> Option<Condition> {
     let Value::Map(entries) = &node.value else {
-        return mismatch(node, "a mapping of conditions", problems);
+        return mismatch(node, "a mapping of conditions such as { $.a: 1 }", problems);
     };
     let mut parts: Vec<Condition> =
         entries.iter().filter_map(|(key, value)| compile_entry(key, value, scope, problems)).collect();
@@ -58,7 +69,7 @@ fn compile_parts(node: &Node, scope: Scope<'_>, problems: &mut Problems) -> Opti
         Value::List(items) if !items.is_empty() => {
             Some(items.iter().filter_map(|item| compile_when(item, scope, problems)).collect())
         }
-        _ => mismatch(node, "a list of conditions", problems),
+        _ => mismatch(node, "a list of conditions such as [{ $.a: 1 }, { $.b: 2 }]", problems),
     }
 }
 
@@ -82,10 +93,12 @@ fn compile_subject(key: &Key, scope: Scope<'_>, problems: &mut Problems) -> Opti
         }
         Some(("path", segment)) => {
             let known = scope.path_names.iter().map(String::as_str);
-            problems.push(
-                Problem::at(&key.place, format!("the source's path has no segment {segment:?}"))
-                    .help(crate::problem::suggestion(segment, known)),
-            );
+            let help = match known.clone().next() {
+                Some(_) => crate::problem::suggestion(segment, known),
+                None => format!("write the path like /hooks/{{{segment}}}/…"),
+            };
+            let message = format!("the source's path has no segment {segment:?}");
+            problems.push(Problem::at(&key.place, message).help(help));
             None
         }
         None if name == "method" => Some(Subject::Method),
@@ -110,9 +123,16 @@ fn unknown_subject(key: &Key) -> Problem {
     Problem::at(&key.place, format!("unknown condition {:?}", key.name)).help(help)
 }
 
+/// Compiles the matcher of a JSON value, as test cases use it.
+pub(crate) fn compile_matcher_of_value(node: &Node, problems: &mut Problems) -> Option<Matcher> {
+    compile_matcher(node, false, problems)
+}
+
 fn compile_matcher(node: &Node, textual: bool, problems: &mut Problems) -> Option<Matcher> {
     match &node.value {
-        Value::Map(entries) if entries.is_empty() => mismatch(node, "at least one matcher", problems),
+        Value::Map(entries) if entries.is_empty() => {
+            mismatch(node, "at least one matcher such as equals", problems)
+        }
         Value::Map(entries) => {
             let mut matcher = Matcher::default();
             let mut complete = true;
@@ -184,8 +204,9 @@ fn compile_regex(node: &Node, problems: &mut Problems) -> Option<Regex> {
             let drawn = error.to_string();
             let reason = drawn.lines().last().unwrap_or_default().trim_start_matches("error: ");
             problems.push(
-                Problem::at(&node.place, format!("invalid regular expression {text:?}: {reason}"))
-                    .help("see https://docs.rs/regex for the syntax; in yaml, single quotes keep backslashes"),
+                Problem::at(&node.place, format!("invalid regular expression {text:?}: {reason}")).help(
+                    "see https://docs.rs/regex for the syntax; in yaml, single quotes keep backslashes",
+                ),
             );
             None
         }
@@ -218,19 +239,7 @@ fn json(node: &Node, textual: bool, problems: &mut Problems) -> Option<Json> {
     if textual && let Some(text) = node.scalar_text() {
         return Some(Json::String(text));
     }
-    match &node.value {
-        Value::Null => Some(Json::Null),
-        Value::Bool(flag) => Some(Json::Bool(*flag)),
-        Value::Number(number) => Some(Json::Number(number.clone())),
-        Value::Text(text) => Some(Json::String(text.clone())),
-        Value::List(_) => json_list(node, textual, problems).map(Json::Array),
-        Value::Map(entries) => entries
-            .iter()
-            .map(|(key, value)| Some((key.name.clone(), json(value, textual, problems)?)))
-            .collect::<Option<serde_json::Map<_, _>>>()
-            .map(Json::Object),
-        Value::Unset(_) => mismatch(node, "a value", problems),
-    }
+    node.to_json(problems)
 }
 
 fn json_list(node: &Node, textual: bool, problems: &mut Problems) -> Option<Vec<Json>> {

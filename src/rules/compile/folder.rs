@@ -14,13 +14,15 @@ const NOT_RULES: [&str; 2] = ["tests", "samples"];
 pub(super) fn read(folder: &Path, problems: &mut Problems) -> Vec<Arc<SourceFile>> {
     let mut paths = Vec::new();
     if let Err(error) = collect(folder, &mut paths) {
-        let message = format!("cannot read the rules folder {:?}: {}", folder.display().to_string(), error.kind());
+        let message =
+            format!("cannot read the rules folder {:?}: {}", folder.display().to_string(), error.kind());
         problems.push(Problem::anywhere(message).help("name it with --rules DIR, or HOOKBELL_RULES"));
         return Vec::new();
     }
     if paths.is_empty() {
         let message = format!("no *.yaml file in the rules folder {:?}", folder.display().to_string());
-        problems.push(Problem::anywhere(message).help("put one there, or name another folder with --rules DIR"));
+        problems
+            .push(Problem::anywhere(message).help("put one there, or name another folder with --rules DIR"));
     }
     paths.sort();
     paths.iter().filter_map(|path| read_file(path, problems)).collect()
@@ -50,7 +52,7 @@ fn read_file(path: &Path, problems: &mut Problems) -> Option<Arc<SourceFile>> {
     let report = |reason: String| Problem::anywhere(format!("cannot read {name:?}: {reason}"));
     match fs::read(path) {
         Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => Some(Arc::new(SourceFile { path: name, text })),
+            Ok(text) => Some(Arc::new(SourceFile::new(name, text))),
             Err(_) => {
                 problems.push(report("it is not utf-8".to_owned()).help("save the file as utf-8"));
                 None

@@ -23,10 +23,9 @@ pub(super) fn compile_defaults(raw: Option<&At<raw::Publish>>, problems: &mut Pr
     let Some(raw) = raw else { return Defaults::default() };
     let topic = raw.value.topic.as_ref().and_then(|topic| {
         if topic.value.contains("{{") {
-            problems.push(
-                Problem::at(&topic.place, "the default topic must be plain, not a template")
-                    .help("notifications go there when a template gives no valid topic; move this to `publish:`"),
-            );
+            problems.push(Problem::at(&topic.place, "the default topic must be plain, not a template").help(
+                "notifications go there when a template gives no valid topic; move this to `publish:`",
+            ));
             return None;
         }
         parse_topic(topic, problems)
@@ -64,8 +63,7 @@ pub(super) fn compile_publish(
     check_topic(raw, defaults, problems);
     let server: Arc<str> = merged!(server).map_or(DEFAULT, |server| server.value.as_str()).into();
     check_server(merged!(server), &raw.place, servers, problems);
-    let mut template =
-        |text: Option<&At<String>>| compile_optional(text, vocabulary, problems);
+    let mut template = |text: Option<&At<String>>| compile_optional(text, vocabulary, problems);
     Some(Publish {
         server,
         topic: template(own.topic.as_ref()),
@@ -103,7 +101,8 @@ fn check_server(server: Option<&At<String>>, place: &Place, servers: &[&str], pr
         return;
     }
     problems.push(
-        Problem::at(place, format!("unknown server {name:?}")).help(suggestion(name, servers.iter().copied())),
+        Problem::at(place, format!("unknown server {name:?}"))
+            .help(suggestion(name, servers.iter().copied())),
     );
 }
 
@@ -126,7 +125,9 @@ fn check_topic(raw: &At<raw::Publish>, defaults: &Defaults, problems: &mut Probl
 
 fn parse_topic(topic: &At<String>, problems: &mut Problems) -> Option<Topic> {
     Topic::parse(&topic.value)
-        .map_err(|error| problems.push(Problem::at(&topic.place, error.to_string()).help("choose another name")))
+        .map_err(|error| {
+            problems.push(Problem::at(&topic.place, error.to_string()).help("choose another name"))
+        })
         .ok()
 }
 
@@ -187,6 +188,10 @@ fn check_combinations(raw: &raw::Publish, problems: &mut Problems) {
                 .help("ntfy would turn the message itself into a file; add `attach:` or remove this"),
         );
     }
+    if let Some(actions) = raw.actions.as_ref().filter(|actions| actions.len() > ACTIONS_LIMIT) {
+        let message = format!("ntfy takes at most {ACTIONS_LIMIT} actions, found {}", actions.len());
+        problems.push(Problem::at(&actions[ACTIONS_LIMIT].place, message).help("keep the most useful ones"));
+    }
     let Some(delay) = &raw.delay else { return };
     let rivals = [
         ("cache: false", raw.cache.as_ref().is_some_and(|cache| !cache.value)),
@@ -195,12 +200,9 @@ fn check_combinations(raw: &raw::Publish, problems: &mut Problems) {
     ];
     for (rival, _) in rivals.into_iter().filter(|(_, set)| *set) {
         problems.push(
-            Problem::at(&delay.place, format!("delay cannot be combined with {rival}")).help("remove one of the two"),
+            Problem::at(&delay.place, format!("delay cannot be combined with {rival}"))
+                .help("remove one of the two"),
         );
-    }
-    if let Some(actions) = raw.actions.as_ref().filter(|actions| actions.len() > ACTIONS_LIMIT) {
-        let message = format!("ntfy takes at most {ACTIONS_LIMIT} actions, found {}", actions.len());
-        problems.push(Problem::at(&actions[ACTIONS_LIMIT].place, message).help("keep the most useful ones"));
     }
 }
 
@@ -219,7 +221,10 @@ fn compile_action(
         return None;
     };
     if labels.iter().filter(|label| label.is_some()).count() > 1 {
-        problems.push(Problem::at(&raw.place, "an action is one of view, http, broadcast and copy").help("split it"));
+        problems.push(
+            Problem::at(&raw.place, "an action is one of view, http, broadcast and copy")
+                .help("write two actions"),
+        );
         return None;
     }
     let kind = compile_kind(raw, vocabulary, problems);
@@ -249,7 +254,9 @@ fn compile_kind(
             extras: compile_entries(&action.extras, vocabulary, problems),
         }
     } else {
-        ActionKind::Copy { value: required("value", action.value.as_ref(), &raw.place, vocabulary, problems)? }
+        ActionKind::Copy {
+            value: required("value", action.value.as_ref(), &raw.place, vocabulary, problems)?,
+        }
     })
 }
 

@@ -14,10 +14,9 @@ pub(super) fn parse_selector(text: &str, place: &Place, problems: &mut Problems)
                 place.column += u32::try_from(column).unwrap_or(1) - 1 + quote;
                 place.width = 1;
             }
-            problems.push(
-                Problem::at(&place, error.to_string())
-                    .help("a jsonpath looks like $.a.b, $.list[0].x, $['odd key'] or $.list[?@.state=='x'].name"),
-            );
+            problems.push(Problem::at(&place, error.to_string()).help(
+                "a jsonpath looks like $.a.b, $.list[0].x, $['odd key'] or $.list[?@.state=='x'].name",
+            ));
             None
         }
     }

@@ -73,7 +73,7 @@ fn parse_root(url: &str) -> Result<String, (String, String)> {
         let message = "server url must not hold a user or password".to_owned();
         return Err((message, "use `token:`, or `username:` and `password:`".to_owned()));
     }
-    if uri.path().trim_matches('/') != "" || uri.query().is_some() {
+    if !uri.path().trim_matches('/').is_empty() || uri.query().is_some() {
         let root = format!("{scheme}://{authority}");
         let message = format!("server url {url:?} must not have a path");
         return Err((message, format!("use {root:?}; the topic belongs to `topic:`")));

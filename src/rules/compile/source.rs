@@ -1,5 +1,6 @@
 //! From an entry of `sources:` to a [`Source`].
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::condition::{Scope, compile_when};
@@ -25,6 +26,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) servers: &'a [&'a str],
     /// Queries that templates need, collected over all sources.
     pub(super) queries: Vec<Selector>,
+    /// Tables that templates use, likewise.
+    pub(super) used_tables: BTreeSet<String>,
 }
 
 /// A compiled source, or one that is off for want of a secret.
@@ -48,13 +51,19 @@ pub(super) fn compile_source(
     if let Some(defaults) = &source.defaults {
         check_literals(&defaults.value, problems);
     }
-    let mut vocabulary =
-        Vocabulary { tables: around.tables, split: false, bindings: Vec::new(), queries: Vec::new() };
+    let mut vocabulary = Vocabulary {
+        tables: around.tables,
+        split: false,
+        bindings: Vec::new(),
+        queries: Vec::new(),
+        used_tables: Default::default(),
+    };
     let dedupe = source.dedupe.as_ref().and_then(|dedupe| compile_dedupe(dedupe, &mut vocabulary, problems));
     vocabulary.split = source.split.is_some();
     let scope = Scope { path_names: &path_names, split: source.split.is_some() };
     let rules = compile_rules(source, scope, &defaults, around.servers, &mut vocabulary, problems);
     around.queries.append(&mut vocabulary.queries);
+    around.used_tables.append(&mut vocabulary.used_tables);
     let Verification { verifier, waits_for, secret_segment, secret_parameter, secret_header } =
         compile_verify(source.verify.as_ref(), &path_names, &raw.place, problems);
     let fallback = fallback_of(&defaults);
@@ -97,8 +106,9 @@ fn check_path(path: &At<String>, problems: &mut Problems) -> Vec<String> {
             Err(reason) => {
                 let message = format!("invalid segment {segment:?} in path {:?}: {reason}", path.value);
                 problems.push(
-                    Problem::at(&path.place, message)
-                        .help("a segment is plain text such as `hooks`, or a name in braces such as `{team}`"),
+                    Problem::at(&path.place, message).help(
+                        "a segment is plain text such as `hooks`, or a name in braces such as `{team}`",
+                    ),
                 );
             }
         }
@@ -200,10 +210,10 @@ fn check_order(rules: &[At<raw::Rule>], problems: &mut Problems) {
         let name = &rule.value.name;
         if let Some(before) = catch_all {
             let message = format!("rule {:?} is never reached", name.value);
-            problems.push(
-                Problem::at(&name.place, message)
-                    .help(format!("rule {:?} before it matches everything: move that one to the end", before.value.name.value)),
-            );
+            problems.push(Problem::at(&name.place, message).help(format!(
+                "rule {:?} before it matches everything: move that one to the end",
+                before.value.name.value
+            )));
         }
         if rules[..index].iter().any(|earlier| earlier.value.name.value == name.value) {
             problems.push(
@@ -227,7 +237,7 @@ fn compile_rule(
     problems: &mut Problems,
 ) -> Option<Rule> {
     let rule = &raw.value;
-    let when = rule.when.as_ref().map(|when| compile_when(when, scope, problems));
+    let when = rule.when.as_ref().map(|when| compile_when(&when.0, scope, problems));
     vocabulary.bindings.clear();
     let bindings = compile_bindings(&rule.bindings, scope, vocabulary, problems);
     let publish = rule
@@ -237,7 +247,7 @@ fn compile_rule(
         .collect();
     vocabulary.bindings.clear();
     check_effect(rule, &raw.place, problems);
-    let drop = rule.drop.as_ref().is_some_and(|drop| drop.value);
+    let drop = rule.drop.as_ref().is_some_and(|drop| drop.value == Some(true));
     Some(Rule {
         name: rule.name.value.as_str().into(),
         place: format!("{}:{}", rule.name.place.file.path, rule.name.place.line),
@@ -253,15 +263,18 @@ fn compile_rule(
 
 /// A rule does exactly one thing.
 fn check_effect(rule: &raw::Rule, place: &Place, problems: &mut Problems) {
-    let drop = rule.drop.as_ref().filter(|drop| drop.value);
+    // One that cannot be read is reported already.
+    let drop = rule.drop.as_ref().filter(|drop| drop.value != Some(false));
     let goes_on = rule.go_on.as_ref().is_some_and(|flag| flag.value);
     let name = &rule.name.value;
     match (drop, rule.publish.is_empty()) {
         (Some(drop), false) => problems.push(
-            Problem::at(&drop.place, format!("rule {name:?} both drops and publishes")).help("remove one of the two"),
+            Problem::at(&drop.place, format!("rule {name:?} both drops and publishes"))
+                .help("remove one of the two"),
         ),
         (Some(drop), true) if goes_on => problems.push(
-            Problem::at(&drop.place, format!("rule {name:?} both drops and continues")).help("remove one of the two"),
+            Problem::at(&drop.place, format!("rule {name:?} both drops and continues"))
+                .help("remove one of the two"),
         ),
         (None, true) if !goes_on => problems.push(
             Problem::at(place, format!("rule {name:?} does nothing"))

@@ -43,11 +43,41 @@ fn place_of(mistake: &TemplateMistake, text: &At<String>) -> Place {
     let source = start.file.text.lines().nth(line.min(lines) - 1).unwrap_or_default();
     // From the expression's braces to where it closes; one character where there is no expression.
     let rest: String = source.chars().skip(column - 1).collect();
-    let width = rest.find("}}").filter(|_| rest.starts_with("{{")).map_or(1, |end| rest[..end + 2].chars().count());
+    if !rest.starts_with("{{")
+        && let Some(found) = search(mistake, text)
+    {
+        return found;
+    }
+    let width =
+        rest.find("}}").filter(|_| rest.starts_with("{{")).map_or(1, |end| rest[..end + 2].chars().count());
     Place {
         file: start.file.clone(),
         line: u32::try_from(line.min(lines)).unwrap_or(u32::MAX),
         column: u32::try_from(column).unwrap_or(u32::MAX),
         width: u32::try_from(width).unwrap_or(1),
     }
+}
+
+/// Where YAML moved the text about, as in a folded scalar: the first place from the scalar's start on that has the
+/// same expression.
+fn search(mistake: &TemplateMistake, text: &At<String>) -> Option<Place> {
+    let line = text.value.lines().nth(mistake.line - 1)?;
+    let expression: String = line.chars().skip(mistake.column - 1).collect();
+    let expression = expression.get(..expression.find("}}")? + 2).filter(|e| e.starts_with("{{"))?;
+    let start = text.place.line as usize - 1;
+    let (offset, line, at) = text
+        .place
+        .file
+        .text
+        .lines()
+        .skip(start)
+        .enumerate()
+        .find_map(|(offset, line)| Some((offset, line, line.find(expression)?)))?;
+    let count = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+    Some(Place {
+        file: text.place.file.clone(),
+        line: u32::try_from(start + offset + 1).ok()?,
+        column: count(&line[..at]) + 1,
+        width: count(expression),
+    })
 }

@@ -68,32 +68,44 @@ fn compile_way(raw: &raw::Verify, path_names: &[String], problems: &mut Problems
             .verification(|secrets| Some(Verifier::Hmac(known?.with(secrets))));
     }
     if let Some(hmac) = &raw.hmac {
-        return compile_hmac(hmac, problems);
+        return hmac
+            .value
+            .as_ref()
+            .map_or_else(Verification::default, |raw| compile_hmac(raw, &hmac.place, problems));
     }
     if let Some(token) = &raw.token {
-        return compile_token(token, problems);
+        return token
+            .value
+            .as_ref()
+            .map_or_else(Verification::default, |raw| compile_token(raw, &token.place, problems));
     }
     if let Some(basic) = &raw.basic {
-        let user = &basic.value.username.value;
-        let pair = |secret: &Secret| Secret::new(format!("{user}:{}", secret.expose()));
-        let known = compile_secrets(&basic.value.passwords, &basic.place, problems).map(pair);
+        let Some(given) = &basic.value else { return Verification::default() };
+        let pair = |secret: &Secret| Secret::new(format!("{}:{}", given.username.value, secret.expose()));
+        let known = compile_secrets(&given.passwords, &basic.place, problems).map(pair);
         return known.verification(|secrets| Some(Verifier::Basic(secrets)));
     }
     if let Some(bearer) = &raw.bearer {
-        return compile_secrets(&bearer.value.secrets, &bearer.place, problems)
+        let Some(given) = &bearer.value else { return Verification::default() };
+        return compile_secrets(&given.secrets, &bearer.place, problems)
             .verification(|secrets| Some(Verifier::Bearer(secrets)));
     }
-    match &raw.path_secret {
-        Some(path_secret) => compile_path_secret(path_secret, path_names, problems),
+    match raw.path_secret.as_ref().and_then(|given| Some((given.value.as_ref()?, &given.place))) {
+        Some((path_secret, place)) => compile_path_secret(path_secret, place, path_names, problems),
         None => Verification::default(),
     }
 }
 
-fn compile_hmac(raw: &At<raw::Hmac>, problems: &mut Problems) -> Verification {
-    let hmac = &raw.value;
-    let algorithm = word(hmac.algorithm.as_ref(), Algorithm::Sha256, Algorithm::parse, "sha1, sha256 or sha512", problems);
+fn compile_hmac(hmac: &raw::Hmac, place: &Place, problems: &mut Problems) -> Verification {
+    let algorithm = word(
+        hmac.algorithm.as_ref(),
+        Algorithm::Sha256,
+        Algorithm::parse,
+        "sha1, sha256 or sha512",
+        problems,
+    );
     let encoding = word(hmac.encoding.as_ref(), Encoding::Hex, Encoding::parse, "hex or base64", problems);
-    compile_secrets(&hmac.secrets, &raw.place, problems).verification(|secrets| {
+    compile_secrets(&hmac.secrets, place, problems).verification(|secrets| {
         Some(Verifier::Hmac(Hmac {
             header: hmac.header.value.to_ascii_lowercase(),
             algorithm: algorithm?,
@@ -115,15 +127,16 @@ fn word<T>(
     let parsed = parse(&given.value);
     if parsed.is_none() {
         problems.push(
-            Problem::at(&given.place, format!("unknown word {:?}", given.value)).help(format!("use {choice}")),
+            Problem::at(&given.place, format!("unknown word {:?}", given.value))
+                .help(format!("use {choice}")),
         );
     }
     parsed
 }
 
-fn compile_token(raw: &At<raw::Token>, problems: &mut Problems) -> Verification {
-    let known = compile_secrets(&raw.value.secrets, &raw.place, problems);
-    match (&raw.value.header, &raw.value.query) {
+fn compile_token(raw: &raw::Token, place: &Place, problems: &mut Problems) -> Verification {
+    let known = compile_secrets(&raw.secrets, place, problems);
+    match (&raw.header, &raw.query) {
         (Some(header), None) => {
             let header = header.value.to_ascii_lowercase();
             let hidden = Some(header.clone());
@@ -133,12 +146,14 @@ fn compile_token(raw: &At<raw::Token>, problems: &mut Problems) -> Verification 
         (None, Some(query)) => {
             let parameter = query.value.clone();
             let hidden = Some(parameter.clone());
-            let verification = known.verification(|secrets| Some(Verifier::QueryToken { parameter, secrets }));
+            let verification =
+                known.verification(|secrets| Some(Verifier::QueryToken { parameter, secrets }));
             Verification { secret_parameter: hidden, ..verification }
         }
         _ => {
             problems.push(
-                Problem::at(&raw.place, "a token travels in a header or in the query").help("set one of header and query"),
+                Problem::at(place, "a token travels in a header or in the query")
+                    .help("set one of header and query"),
             );
             Verification::default()
         }
@@ -146,11 +161,12 @@ fn compile_token(raw: &At<raw::Token>, problems: &mut Problems) -> Verification 
 }
 
 fn compile_path_secret(
-    raw: &At<raw::PathSecret>,
+    raw: &raw::PathSecret,
+    place: &Place,
     path_names: &[String],
     problems: &mut Problems,
 ) -> Verification {
-    let segment = &raw.value.segment;
+    let segment = &raw.segment;
     if !path_names.contains(&segment.value) {
         let message = format!("the source's path has no segment {:?}", segment.value);
         let help = format!("write the path like /hooks/…/{{{}}}", segment.value);
@@ -158,7 +174,7 @@ fn compile_path_secret(
     }
     let name = segment.value.clone();
     let hidden = Some(name.clone());
-    let verification = compile_secrets(&raw.value.secrets, &raw.place, problems)
+    let verification = compile_secrets(&raw.secrets, place, problems)
         .verification(|secrets| Some(Verifier::PathSecret { segment: name, secrets }));
     Verification { secret_segment: hidden, ..verification }
 }
@@ -178,7 +194,8 @@ fn compile_secrets(raw: &[At<RawSecret>], place: &Place, problems: &mut Problems
         match &secret.value {
             RawSecret::Unset(name) => secrets.unset.push(name.clone()),
             RawSecret::Known(text) if text.expose().is_empty() => {
-                problems.push(Problem::at(&secret.place, "a secret must not be empty").help("use {env: NAME}"));
+                problems
+                    .push(Problem::at(&secret.place, "a secret must not be empty").help("use {env: NAME}"));
             }
             RawSecret::Known(text) => secrets.known.push(text.clone()),
         }

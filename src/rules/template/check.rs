@@ -1,12 +1,15 @@
 //! Finding at load what handlebars would find only when rendering: unknown helpers, tables and names.
 
+use std::collections::BTreeSet;
+
 use handlebars::template::{
-    BlockParam, DecoratorTemplate, HelperTemplate, Parameter, Subexpression, Template as Parsed, TemplateElement,
+    BlockParam, DecoratorTemplate, HelperTemplate, Parameter, Subexpression, Template as Parsed,
+    TemplateElement,
 };
 use handlebars::{Path, TemplateErrorReason};
 
 use super::helpers;
-use super::print::{PRINT, SEEN};
+use super::print::{PRINT, PROBE, SEEN};
 use crate::problem::{nearest, suggestion};
 use crate::rules::selector::Selector;
 use crate::rules::table::Tables;
@@ -16,13 +19,13 @@ const NAMESPACES: [&str; 9] =
     ["body", "item", "headers", "query", "path", "let", "source", "rule", "received_at"];
 /// Helpers of handlebars itself, beside which ours stand.
 const BUILT_IN: [&str; 16] = [
-    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or", "not",
-    "len",
+    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or",
+    "not", "len",
 ];
 /// Helpers that ask whether something is there: a missing value is an answer, not an omission.
 const TOLERANT: [&str; 18] = [
-    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or", "not",
-    "len", "default", "contains",
+    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or",
+    "not", "len", "default", "contains",
 ];
 
 /// What templates may refer to, and the queries they turned out to need.
@@ -36,6 +39,8 @@ pub struct Vocabulary<'a> {
     pub bindings: Vec<String>,
     /// Every query given to the `jsonpath` helper.
     pub queries: Vec<Selector>,
+    /// Every table that the `table` helper names.
+    pub used_tables: BTreeSet<String>,
 }
 
 /// A mistake in a template, with its position inside the template's text.
@@ -54,7 +59,8 @@ pub struct TemplateMistake {
 /// Parses, checks and rewrites one template.
 pub(super) fn parse(text: &str, vocabulary: &mut Vocabulary<'_>) -> Result<Parsed, Vec<TemplateMistake>> {
     let mut parsed = Parsed::compile(text).map_err(|error| vec![syntax_mistake(text, &error)])?;
-    let mut walk = Walk { vocabulary, mistakes: Vec::new(), locals: Vec::new(), line: 1, column: 1 };
+    let mut walk =
+        Walk { vocabulary, mistakes: Vec::new(), locals: Vec::new(), line: 1, column: 1, asked: Vec::new() };
     walk.template(&mut parsed);
     if walk.mistakes.is_empty() { Ok(parsed) } else { Err(walk.mistakes) }
 }
@@ -90,21 +96,41 @@ struct Walk<'v, 't> {
     locals: Vec<String>,
     line: usize,
     column: usize,
+    /// Paths that the current element only asks about.
+    asked: Vec<Path>,
 }
 
 impl Walk<'_, '_> {
     fn template(&mut self, template: &mut Parsed) {
-        for (index, element) in template.elements.iter_mut().enumerate() {
-            if let Some(mapping) = template.mapping.get(index) {
+        let elements = std::mem::take(&mut template.elements);
+        let mut mappings = std::mem::take(&mut template.mapping).into_iter();
+        for mut element in elements {
+            let mapping = mappings.next();
+            if let Some(mapping) = &mapping {
                 (self.line, self.column) = (mapping.0, mapping.1);
             }
-            self.element(element);
+            let outer = std::mem::take(&mut self.asked);
+            self.element(&mut element);
+            let asked = std::mem::replace(&mut self.asked, outer);
+            match &mapping {
+                Some(mapping) => {
+                    template.elements.extend(asked.into_iter().map(probe));
+                    template.mapping.resize(template.elements.len(), mapping.clone());
+                }
+                // `{{else if}}` has no place of its own and must stay alone in its branch: what it asks is
+                // asked before the whole block.
+                None => self.asked.extend(asked),
+            }
+            template.elements.push(element);
+            template.mapping.extend(mapping);
         }
     }
 
     fn element(&mut self, element: &mut TemplateElement) {
         match element {
-            TemplateElement::Expression(call) | TemplateElement::HtmlExpression(call) => self.expression(call),
+            TemplateElement::Expression(call) | TemplateElement::HtmlExpression(call) => {
+                self.expression(call)
+            }
             TemplateElement::HelperBlock(call) => self.block(call),
             TemplateElement::PartialExpression(call)
             | TemplateElement::PartialBlock(call)
@@ -119,7 +145,8 @@ impl Walk<'_, '_> {
         let name = name_of(&call.name);
         let bare = call.params.is_empty() && call.hash.is_empty();
         if !bare || self.is_helper(&name) {
-            return self.call(call, &name);
+            self.call(call, &name);
+            return print_result(call);
         }
         self.path(&name);
         match Path::parse(&name) {
@@ -175,10 +202,14 @@ impl Walk<'_, '_> {
             Parameter::Path(_) | Parameter::Name(_) => {
                 let name = name_of(parameter);
                 self.path(&name);
+                if let (true, Ok(path)) = (tolerant, Path::parse(&name)) {
+                    self.asked.push(path);
+                }
                 if !tolerant {
                     let inner = std::mem::replace(parameter, Parameter::Name(String::new()));
                     let seen = Parameter::Name(SEEN.to_owned());
-                    *parameter = Parameter::Subexpression(Subexpression::new(seen, vec![inner], Default::default()));
+                    *parameter =
+                        Parameter::Subexpression(Subexpression::new(seen, vec![inner], Default::default()));
                 }
             }
             Parameter::Subexpression(inner) => {
@@ -202,6 +233,9 @@ impl Walk<'_, '_> {
                 let known = self.vocabulary.tables.keys().map(String::as_str);
                 let help = suggestion(&table, known);
                 self.report(format!("unknown table {table:?}"), help);
+            }
+            ("table", Some(table)) => {
+                self.vocabulary.used_tables.insert(table);
             }
             ("jsonpath", Some(query)) => match Selector::parse(&query) {
                 Ok(selector) => self.vocabulary.queries.push(selector),
@@ -264,6 +298,18 @@ impl Walk<'_, '_> {
             help: help.into(),
         });
     }
+}
+
+/// What a helper makes is printed like any other value: `{{h x}}` becomes `{{print (h x)}}`.
+fn print_result(call: &mut HelperTemplate) {
+    let name = std::mem::replace(&mut call.name, Parameter::Name(PRINT.to_owned()));
+    let (params, hash) = (std::mem::take(&mut call.params), std::mem::take(&mut call.hash));
+    call.params = vec![Parameter::Subexpression(Subexpression::new(name, params, hash))];
+}
+
+fn probe(path: Path) -> TemplateElement {
+    let name = Parameter::Name(PROBE.to_owned());
+    *Subexpression::new(name, vec![Parameter::Path(path)], Default::default()).element
 }
 
 fn name_of(parameter: &Parameter) -> String {

@@ -24,10 +24,20 @@ fn context() -> Value {
 
 fn try_render(text: &str) -> Result<(String, Vec<Note>), String> {
     let tables = tables();
-    let mut vocabulary =
-        Vocabulary { tables: &tables, split: false, bindings: vec!["a".to_owned()], queries: Vec::new() };
-    let template = Template::parse(text, &mut vocabulary)
-        .map_err(|mistakes| mistakes.iter().map(|m| format!("{}:{} {}: {}", m.line, m.column, m.message, m.help)).collect::<Vec<_>>().join("\n"))?;
+    let mut vocabulary = Vocabulary {
+        tables: &tables,
+        split: false,
+        bindings: vec!["a".to_owned()],
+        queries: Vec::new(),
+        used_tables: Default::default(),
+    };
+    let template = Template::parse(text, &mut vocabulary).map_err(|mistakes| {
+        mistakes
+            .iter()
+            .map(|m| format!("{}:{} {}: {}", m.line, m.column, m.message, m.help))
+            .collect::<Vec<_>>()
+            .join("\n")
+    })?;
     let queries = std::mem::take(&mut vocabulary.queries);
     let engine = Engine::new(tables.clone(), queries);
     let mut values = Values::null();
@@ -77,13 +87,19 @@ fn helpers_do_what_their_names_say() {
         ("{{join body.list '+'}}|{{join body.empty}}", "a+2+|"),
         ("{{json body.object}}", r#"{"k":"v"}"#),
         ("{{jsonpath '$.items[*].x'}} {{jsonpath '$.k' body.object}}", "1 v"),
-        ("{{date body.at}}|{{date body.at zone='Europe/Berlin' format='%H:%M'}}|{{date 0}}", "2026-12-01 09:30|10:30|1970-01-01 00:00"),
+        (
+            "{{date body.at}}|{{date body.at zone='Europe/Berlin' format='%H:%M'}}|{{date 0}}",
+            "2026-12-01 09:30|10:30|1970-01-01 00:00",
+        ),
         ("{{date body.nope}}{{ago body.nope}}", ""),
         ("{{ago body.at}}", "30m ago"),
         ("{{duration 3900}} {{duration 0}}", "1h 5m 0s"),
         ("{{bytes body.big}} {{bytes 12}}", "1.5 GiB 12 B"),
         ("{{slug 'My App / Ünit'}}", "my-app-nit"),
-        ("{{pluralize body.n 'update'}} {{pluralize body.one 'update'}} {{pluralize body.items 'fix' 'fixes'}}", "3 updates 1 update 2 fixes"),
+        (
+            "{{pluralize body.n 'update'}} {{pluralize body.one 'update'}} {{pluralize body.items 'fix' 'fixes'}}",
+            "3 updates 1 update 2 fixes",
+        ),
         ("{{emoji 'failure'}}{{emoji 'Success'}}", "❌✅"),
         ("{{first_line body.lines}}|{{short_sha '0123456789'}}", "one|0123456"),
         ("{{strip_html body.html}}", "a & b\nc"),
@@ -103,6 +119,10 @@ fn what_is_missing_gets_noted_unless_the_template_asks_for_it() {
         "{{body.nope}}{{body.name}}{{upper body.gone}}{{#if body.maybe}}{{body.maybe}}{{/if}}{{default body.no1 'x'}}{{body.object}}{{body.list}}{{body.nope}}",
     )
     .expect("renders");
+    let asked: Vec<&Note> = notes.iter().filter(|note| matches!(note, Note::Absent(_))).collect();
+    assert_eq!(asked, [&Note::Absent("body.maybe".to_owned()), &Note::Absent("body.no1".to_owned())]);
+    let notes: Vec<Note> =
+        notes.into_iter().filter(|note| !matches!(note, Note::Found(_) | Note::Absent(_))).collect();
     assert_eq!(
         notes,
         [
@@ -118,19 +138,34 @@ fn what_is_missing_gets_noted_unless_the_template_asks_for_it() {
 fn mistakes_are_found_at_load() {
     for (template, expected) in [
         ("{{uper body.name}}", "1:1 unknown helper \"uper\": did you mean \"upper\"?"),
-        ("a\n b {{titel}}", "2:4 unknown name \"titel\": values live in a namespace: did you mean \"body.titel\"?"),
+        (
+            "a\n b {{titel}}",
+            "2:4 unknown name \"titel\": values live in a namespace: did you mean \"body.titel\"?",
+        ),
         ("{{boddy.x}}", "1:1 unknown name \"boddy.x\": did you mean \"body.x\"?"),
         ("{{item.x}}", "1:1 \"item\" means nothing here: the source has no split: use body"),
         ("{{let.b}}", "1:1 unknown name \"let.b\": no `let` binds it before this: known are: a"),
         ("{{table 'topicz' body.x}}", "1:1 unknown table \"topicz\": did you mean \"topics\"?"),
-        ("{{table body.x body.x}}", "1:1 the first argument of \"table\" must be a text in quotes: write it like {{table '…' body.x}}"),
-        ("{{truncate body.x}}", "1:1 \"truncate\" takes 2 arguments, found 1: see the list of helpers in docs/rules.md"),
+        (
+            "{{table body.x body.x}}",
+            "1:1 the first argument of \"table\" must be a text in quotes: write it like {{table '…' body.x}}",
+        ),
+        (
+            "{{truncate body.x}}",
+            "1:1 \"truncate\" takes 2 arguments, found 1: see the list of helpers in docs/rules.md",
+        ),
         ("{{> partial}}", "1:1 partials and decorators are not supported: \"partial\": write the text out"),
         ("{{upper (nope body.x)}}", "1:1 unknown helper \"nope\": known are: "),
         ("{{#if body.x}}a", "1:16 invalid template syntax"),
         ("{{body.x", "1:1 invalid template syntax: this `{{` is not closed by `}}`"),
-        ("{{#each body.list}}{{body.name}}{{/each}}", "1:20 \"body.name\" means a field of the current value inside this block: write \"@root.body.name\" for the webhook's"),
-        ("{{#if body.x}}{{/unless}}", "helper \"if\" was opened, but \"unless\" is closing: close each block with the name that opened it"),
+        (
+            "{{#each body.list}}{{body.name}}{{/each}}",
+            "1:20 \"body.name\" means a field of the current value inside this block: write \"@root.body.name\" for the webhook's",
+        ),
+        (
+            "{{#if body.x}}{{/unless}}",
+            "helper \"if\" was opened, but \"unless\" is closing: close each block with the name that opened it",
+        ),
         ("{{#if body.x}}{{nam}}{{/if}}", "1:15 unknown name \"nam\""),
     ] {
         let error = try_render(template).expect_err(template);
@@ -141,7 +176,10 @@ fn mistakes_are_found_at_load() {
 #[test]
 fn a_helper_that_cannot_use_its_argument_fails_the_render() {
     assert_eq!(try_render("{{date body.name}}"), Err("date: expected a time, found \"Grüße\"".to_owned()));
-    assert_eq!(try_render("{{bytes body.name}}"), Err("bytes: expected a number of bytes, found \"Grüße\"".to_owned()));
+    assert_eq!(
+        try_render("{{bytes body.name}}"),
+        Err("bytes: expected a number of bytes, found \"Grüße\"".to_owned())
+    );
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub struct Gateway {
     /// Where operators look.
     pub admin: SocketAddr,
     log: Arc<Mutex<Vec<Value>>>,
+    printed: Arc<Mutex<Vec<Value>>>,
     folder: Arc<TempDir>,
     agent: ureq::Agent,
 }
@@ -32,6 +33,7 @@ pub struct Gateway {
 pub struct Plan {
     folder: Arc<TempDir>,
     rules: PathBuf,
+    data: PathBuf,
     flags: Vec<String>,
     environment: Vec<(String, String)>,
     wrapper: Vec<String>,
@@ -135,6 +137,12 @@ impl Gateway {
         self.folder.path().join("data")
     }
 
+    /// All lines on standard output so far.
+    pub fn stdout(&self) -> Vec<String> {
+        let printed = self.printed.lock().expect("the lines");
+        printed.iter().map(|line| line.as_str().map_or_else(|| line.to_string(), str::to_owned)).collect()
+    }
+
     /// All log lines so far, as JSON.
     pub fn log(&self) -> Vec<Value> {
         self.log.lock().expect("the log").clone()
@@ -156,11 +164,6 @@ impl Gateway {
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
         assert!(status.is_ok_and(|status| status.success()), "cannot signal the gateway");
-    }
-
-    /// Whether the process has not ended.
-    pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("a child").is_none()
     }
 
     /// Waits for the process to end by itself.
@@ -186,7 +189,8 @@ impl Plan {
     fn new() -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a temporary folder"));
         let rules = folder.path().join("rules");
-        Self { folder, rules, flags: Vec::new(), environment: Vec::new(), wrapper: Vec::new() }
+        let data = folder.path().join("data");
+        Self { folder, rules, data, flags: Vec::new(), environment: Vec::new(), wrapper: Vec::new() }
     }
 
     /// Sets a variable.
@@ -213,20 +217,21 @@ impl Plan {
         self
     }
 
+    /// Another folder for the store.
+    pub fn data(mut self, folder: &Path) -> Self {
+        self.data = folder.to_owned();
+        self
+    }
+
+    /// The folder of rules.
+    pub fn rules_folder(&self) -> PathBuf {
+        self.rules.clone()
+    }
+
     /// Runs the gateway through another program, such as `prlimit --nofile=64`.
     pub fn through(mut self, words: &[&str]) -> Self {
         self.wrapper = words.iter().map(|word| (*word).to_owned()).collect();
         self
-    }
-
-    /// The folder of rules, to fill it before the start.
-    pub fn rules_folder(&self) -> &Path {
-        &self.rules
-    }
-
-    /// The folder of the store.
-    pub fn data_folder(&self) -> PathBuf {
-        self.folder.path().join("data")
     }
 
     /// The command without having run it.
@@ -236,7 +241,7 @@ impl Plan {
         let mut command = Command::new(words.next().expect("a program"));
         command.args(words).env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"]);
-        command.arg("--rules").arg(&self.rules).arg("--data").arg(self.folder.path().join("data"));
+        command.arg("--rules").arg(&self.rules).arg("--data").arg(&self.data);
         command.args(&self.flags).envs(self.environment.iter().map(|(n, v)| (n, v)));
         command
     }
@@ -252,7 +257,8 @@ impl Plan {
             .expect("to start the gateway");
         let log = Arc::new(Mutex::new(Vec::new()));
         collect(child.stderr.take().expect("stderr"), log.clone());
-        collect(child.stdout.take().expect("stdout"), Arc::default());
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        collect(child.stdout.take().expect("stdout"), printed.clone());
         let ready = until("the gateway to be ready", || {
             if let Some(status) = child.try_wait().expect("a child") {
                 panic!("the gateway ended with {status}: {:#?}", log.lock().expect("the log"));
@@ -270,6 +276,7 @@ impl Plan {
             webhooks: address("webhooks"),
             admin: address("admin"),
             log,
+            printed,
             folder: self.folder.clone(),
             agent: config.build().into(),
         }

@@ -1,99 +1,96 @@
-//! Many webhooks from several threads over kept connections, each with an id of its own.
+//! Webhooks from several senders at once, each with a number of its own.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use super::raw::Connection;
+use fake_ntfy::FakeNtfy;
 
-/// The path that [`Load`] posts to.
-pub const PATH: &str = "/hooks/load";
-
-/// A running load.
-pub struct Load {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
-}
+/// One source that turns `{"n": 7}` into the message `7`.
+pub const NUMBERS: &str = "\
+sources:
+  n:
+    path: /n
+    rules:
+      - { name: all, publish: { topic: numbers, message: \"{{body.n}}\" } }
+";
 
 /// What came of a load.
-#[derive(Default, Debug)]
-pub struct Outcome {
-    /// The ids that were answered 200.
-    pub accepted: BTreeSet<String>,
-    /// Every other answer, and every connection that broke.
-    pub failures: Vec<String>,
+#[derive(Debug, Default)]
+pub struct Load {
+    /// Numbers answered 200.
+    pub accepted: BTreeSet<u64>,
+    /// Statuses other than 200.
+    pub refused: Vec<u16>,
+    /// Requests without an answer.
+    pub unanswered: u64,
+    /// The time of each answer.
+    pub times: Vec<Duration>,
 }
 
-#[derive(Default)]
-struct Shared {
-    stop: AtomicBool,
-    sent: AtomicUsize,
-    outcome: Mutex<Outcome>,
-}
-
-impl Load {
-    /// Starts posting from `threads` threads, each with `pause` between its webhooks. A thread ends with its
-    /// connection.
-    pub fn start(to: SocketAddr, name: &str, threads: usize, pause: Duration) -> Self {
-        let shared = Arc::new(Shared::default());
-        let start = |thread| {
-            let (shared, name) = (shared.clone(), format!("{name}-{thread}"));
-            std::thread::spawn(move || shared.run(to, &name, pause))
-        };
-        Self { threads: (0..threads).map(start).collect(), shared }
-    }
-
-    /// Webhooks answered so far, whatever the answer.
-    pub fn sent(&self) -> usize {
-        self.shared.sent.load(Relaxed)
-    }
-
-    /// Ends it after the webhooks under way.
-    pub fn stop(self) -> Outcome {
-        self.shared.stop.store(true, Relaxed);
-        self.threads.into_iter().for_each(|thread| thread.join().expect("a thread of the load"));
-        std::mem::take(&mut self.shared.outcome.lock().expect("the outcome"))
-    }
-}
-
-impl Shared {
-    fn run(&self, to: SocketAddr, name: &str, pause: Duration) {
-        let mut connection = Connection::open(to).expect("a connection for the load");
-        for number in 0.. {
-            if self.stop.load(Relaxed) {
-                return;
-            }
-            let id = format!("{name}-{number}");
-            let answer = connection.post(PATH, &format!(r#"{{"id":"{id}"}}"#));
-            self.sent.fetch_add(1, Relaxed);
-            let mut outcome = self.outcome.lock().expect("the outcome");
-            match answer {
-                Ok(answer) if answer.status == 200 => drop(outcome.accepted.insert(id)),
-                Ok(answer) => outcome.failures.push(format!("{id}: {} {}", answer.status, answer.text)),
-                Err(error) => {
-                    outcome.failures.push(format!("{id}: {error}"));
-                    return;
+/// Posts numbers from `next` on from `senders` threads over kept-alive connections until `stop` says so.
+pub fn run(to: SocketAddr, senders: usize, next: &AtomicU64, stop: &AtomicBool) -> Load {
+    let load = Mutex::new(Load::default());
+    std::thread::scope(|scope| {
+        for _ in 0..senders {
+            scope.spawn(|| {
+                let agent = agent();
+                while !stop.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let start = Instant::now();
+                    let answer = agent
+                        .post(format!("http://{to}/n"))
+                        .header("content-type", "application/json")
+                        .send(format!("{{\"n\":{number}}}"));
+                    let took = start.elapsed();
+                    let mut load = load.lock().expect("the load");
+                    match answer.map(|answer| answer.status().as_u16()) {
+                        Ok(200) => {
+                            load.accepted.insert(number);
+                            load.times.push(took);
+                        }
+                        Ok(status) => load.refused.push(status),
+                        Err(_) => load.unanswered += 1,
+                    }
                 }
-            }
-            drop(outcome);
-            std::thread::sleep(pause);
+            });
         }
-    }
+    });
+    load.into_inner().expect("the load")
 }
 
-/// Rules with one source that makes the body's id the message.
-pub fn rules(title: &str, server: &str) -> String {
-    format!(
-        "servers: {{ default: {{ url: {{ env: NTFY_URL }}, {server} }} }}\n\
-         sources:\n  load:\n    path: {PATH}\n    rules:\n      - name: all\n        \
-         publish: {{ topic: load, title: \"{title}\", message: \"{{{{body.id}}}}\" }}\n"
-    )
+/// Posts exactly the numbers below `count`.
+pub fn send(to: SocketAddr, senders: usize, count: u64) -> Load {
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while next.load(Ordering::Relaxed) < count {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        run(to, senders, &next, &stop)
+    })
 }
 
-/// The messages that arrived, as a set.
-pub fn arrived(ntfy: &fake_ntfy::FakeNtfy) -> BTreeSet<String> {
-    ntfy.messages().iter().filter_map(|message| Some(message["message"].as_str()?.to_owned())).collect()
+fn agent() -> ureq::Agent {
+    let config =
+        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(super::wait::PATIENCE));
+    config.build().into()
+}
+
+/// The numbers that arrived, each as often as it did.
+pub fn arrived(ntfy: &FakeNtfy) -> Vec<u64> {
+    let number = |message: &serde_json::Value| message["message"].as_str()?.parse().ok();
+    ntfy.messages().iter().filter_map(number).collect()
+}
+
+/// Waits until every accepted number has arrived.
+pub fn wait_for(ntfy: &FakeNtfy, accepted: &BTreeSet<u64>) {
+    super::wait::until("every accepted webhook to arrive", || {
+        let there: BTreeSet<u64> = arrived(ntfy).into_iter().collect();
+        accepted.is_subset(&there).then_some(())
+    });
 }

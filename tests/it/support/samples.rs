@@ -41,11 +41,19 @@ fn read(path: &Path) -> Sample {
     let headers = std::fs::read_to_string(path.with_extension("headers")).unwrap_or_default();
     let parse = |line: &str| {
         let (name, value) = line.split_once(':')?;
-        Some((name.trim().to_owned(), value.trim().to_owned())).filter(|(_, value)| !value.contains("<omitted>"))
+        Some((name.trim().to_owned(), value.trim().to_owned()))
+            .filter(|(_, value)| !value.contains("<omitted>"))
     };
     Sample {
         name: path.file_name().expect("a name").to_string_lossy().into_owned(),
         body: std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())),
         headers: headers.lines().filter_map(parse).collect(),
+    }
+}
+
+impl Sample {
+    /// The body, to be edited.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{}: {e}", self.name))
     }
 }

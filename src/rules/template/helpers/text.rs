@@ -14,7 +14,11 @@ pub(super) const HELPERS: &[Pure] = &[
     Pure { name: "replace", arity: (3, 3), call: |a| Ok(a.text(0).replace(&a.text(1), &a.text(2)).into()) },
     Pure { name: "slug", arity: (1, 1), call: |a| Ok(slug(&a.text(0)).into()) },
     Pure { name: "first_line", arity: (1, 1), call: |a| Ok(first_line(&a.text(0)).into()) },
-    Pure { name: "short_sha", arity: (1, 1), call: |a| Ok(a.text(0).chars().take(7).collect::<String>().into()) },
+    Pure {
+        name: "short_sha",
+        arity: (1, 1),
+        call: |a| Ok(a.text(0).chars().take(7).collect::<String>().into()),
+    },
     Pure { name: "strip_html", arity: (1, 1), call: |a| Ok(strip_html(&a.text(0)).into()) },
     Pure { name: "markdown_escape", arity: (1, 1), call: |a| Ok(markdown_escape(&a.text(0)).into()) },
     Pure { name: "starts_with", arity: (2, 2), call: |a| Ok(a.text(0).starts_with(&a.text(1)).into()) },

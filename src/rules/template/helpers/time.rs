@@ -61,7 +61,8 @@ fn timestamp(value: &Value) -> Result<Timestamp, String> {
     }
     let text = text_of(value);
     // Some senders write `2026-12-01 09:30:00` without a zone: UTC then.
-    let zoneless = || text.parse::<jiff::civil::DateTime>().and_then(|at| at.to_zoned_datetime(TimeZone::UTC));
+    let zoneless =
+        || text.parse::<jiff::civil::DateTime>().and_then(|at| at.to_zoned_datetime(TimeZone::UTC));
     text.parse().or_else(|_| zoneless().map(|at| at.timestamp())).map_err(|_| unreadable())
 }
 

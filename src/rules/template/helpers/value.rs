@@ -66,8 +66,8 @@ fn bytes(arguments: &Arguments<'_>) -> Outcome {
 /// The icon of a status word, in the words of CI systems, monitors and forges; `🔔` for any other.
 fn emoji(status: &str) -> &'static str {
     match status.to_ascii_lowercase().replace([' ', '-'], "_").as_str() {
-        "success" | "succeeded" | "successful" | "ok" | "passed" | "resolved" | "up" | "healthy" | "fixed"
-        | "completed" | "true" => "✅",
+        "success" | "succeeded" | "successful" | "ok" | "passed" | "resolved" | "up" | "healthy"
+        | "fixed" | "completed" | "true" => "✅",
         "failure" | "failed" | "error" | "errored" | "down" | "firing" | "unhealthy" | "false" => "❌",
         "critical" | "fatal" | "emergency" => "🚨",
         "warning" | "warn" | "degraded" | "high" | "medium" | "low" => "⚠️",
