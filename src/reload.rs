@@ -107,7 +107,9 @@ impl Reloader {
         for problem in &problems {
             tracing::error!("{}", problem.to_string().trim_end());
         }
-        self.live.mark_stale(crate::outbox::unix_ms(), problems.clone());
+        // Stale since the first mistake, however often a reload was tried since.
+        let since = self.live.stale().map_or_else(crate::outbox::unix_ms, |stale| stale.since);
+        self.live.mark_stale(since, problems.clone());
         problems
     }
 

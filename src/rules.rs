@@ -16,3 +16,5 @@ pub mod source;
 pub mod table;
 pub mod target;
 pub mod template;
+
+pub(crate) use self::decode::parse_duration;

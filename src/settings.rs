@@ -134,10 +134,8 @@ impl Settings {
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
-    let explain = || format!("expected a duration such as 10s, 5m or 7d, found {text:?}");
-    let span: jiff::Span = text.trim().parse().map_err(|_| explain())?;
-    let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| explain())?;
-    duration.try_into().map_err(|_| explain())
+    crate::rules::parse_duration(text)
+        .ok_or_else(|| format!("expected a duration such as 10s, 5m or 7d, found {text:?}"))
 }
 
 fn parse_size(text: &str) -> Result<usize, String> {

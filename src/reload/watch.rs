@@ -1,28 +1,25 @@
 //! When the rules folder has changed.
 //!
 //! The folder is watched, not its files: editors save by renaming, Kubernetes swaps a symlink, a bind mount can change
-//! its inode. What an event is worth is decided by a snapshot: many events change nothing that counts.
+//! its inode. What an event is worth is decided by a snapshot, since many events change nothing that counts.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode};
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
 
 /// Several events of one save count as one.
 const DEBOUNCE: Duration = Duration::from_millis(100);
-/// How often the folder is looked at without an event. None tells of a link that leads to the folder and was
-/// turned elsewhere, nor of a file that a link in the folder leads to.
-const SECOND_LOOK: Duration = Duration::from_secs(5);
 /// How often `poll` looks.
 const POLL: Duration = Duration::from_secs(1);
+/// How often `notify` looks too: the system tells nothing of a folder that was replaced or is a link to another now.
+const UNTOLD: Duration = Duration::from_secs(5);
 
 /// How changes are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,7 +41,7 @@ pub(super) struct Changes {
 }
 
 enum Source {
-    Events { _watcher: RecommendedWatcher, happened: Arc<Notify> },
+    Events { watcher: RecommendedWatcher, events: mpsc::UnboundedReceiver<()> },
     Poll,
     Off,
 }
@@ -62,51 +59,58 @@ impl Changes {
 
     /// Takes the folder as it is now for what is known.
     pub(super) fn remember(&mut self) {
+        if let Source::Events { watcher, .. } = &mut self.source {
+            // It may be another folder under the same name. When that is gone, a later look finds it again.
+            let _ = watcher.unwatch(&self.folder);
+            let _ = watcher.watch(&self.folder, RecursiveMode::Recursive);
+        }
         self.seen = Snapshot::of(&self.folder);
     }
 
-    /// Resolves once the folder differs from what is known. Looks before it waits, so that a change is not lost
-    /// when the wait is cut short.
+    /// Resolves once the folder differs from what is known. Looks before it waits, so that nothing is lost when a wait
+    /// is cut short.
     pub(super) async fn next(&mut self) {
         if matches!(self.source, Source::Off) {
             return std::future::pending().await;
         }
-        loop {
-            let now = Snapshot::of(&self.folder);
-            if now != self.seen {
-                self.seen = now;
-                return;
-            }
-            match &self.source {
-                Source::Events { happened, .. } => {
-                    if timeout(SECOND_LOOK, happened.notified()).await.is_ok() {
-                        sleep(DEBOUNCE).await;
+        while Snapshot::of(&self.folder) == self.seen {
+            match &mut self.source {
+                Source::Events { events, .. } => {
+                    // Its sender lives as long as the watcher, so this ends by an event or by the time.
+                    if tokio::time::timeout(UNTOLD, events.recv()).await.is_ok() {
+                        tokio::time::sleep(DEBOUNCE).await;
+                        while events.try_recv().is_ok() {}
                     }
                 }
-                Source::Poll | Source::Off => sleep(POLL).await,
+                Source::Poll | Source::Off => tokio::time::sleep(POLL).await,
             }
         }
+        self.remember();
     }
 }
 
 fn events_of(folder: &Path) -> notify::Result<Source> {
-    let happened = Arc::new(Notify::new());
-    let waker = happened.clone();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading is no change; and as looking at the folder reads it, each look would ask for the next one.
-        let only_read = event.is_ok_and(|event| {
-            event.kind.is_access() && event.kind != EventKind::Access(AccessKind::Close(AccessMode::Write))
-        });
-        if !only_read {
-            waker.notify_one();
+    let (sender, events) = mpsc::unbounded_channel();
+    let mut watcher = notify::recommended_watcher(move |event| {
+        if tells_of_change(&event) {
+            let _ = sender.send(());
         }
     })?;
     watcher.watch(folder, RecursiveMode::Recursive)?;
-    Ok(Source::Events { _watcher: watcher, happened })
+    Ok(Source::Events { watcher, events })
 }
 
-/// A folder of rules at one moment. Differs whenever a rules file appeared, went, or was written, whatever way.
-/// Links count by what they lead to.
+/// Reading makes events too, and the folder is read for each event: one would lead to the next without end.
+fn tells_of_change(event: &notify::Result<Event>) -> bool {
+    let Ok(event) = event else { return true };
+    match event.kind {
+        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+        _ => true,
+    }
+}
+
+/// A folder of rules at one moment. Differs whenever a rules file appeared, went, or was written, whatever way. Links
+/// count by what they lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot(u64);
 

@@ -200,7 +200,7 @@ impl Decode for std::time::Duration {
 }
 
 /// Reads `500ms`, `10s`, `5m`, `24h`, `7d` and sums such as `1h 30m`; a day is 24 hours.
-fn parse_duration(text: &str) -> Option<std::time::Duration> {
+pub(crate) fn parse_duration(text: &str) -> Option<std::time::Duration> {
     let span: jiff::Span = text.trim().parse().ok()?;
     let duration = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok()?;
     duration.try_into().ok()
