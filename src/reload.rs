@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-pub use self::watch::Watch;
+pub use self::watch::{Snapshot, Watch};
 use crate::cases;
 use crate::metrics::{Metrics, ReloadResult, Reloaded};
 use crate::problem::Problem;
@@ -36,6 +36,8 @@ impl Reload {
 pub struct Reloader {
     /// The rules folder.
     pub folder: PathBuf,
+    /// The folder before the set in force was compiled from it.
+    pub compiled_from: Snapshot,
     /// Whether rules whose own cases fail are refused.
     pub require_tests: bool,
     /// Resolves `{env: …}`.
@@ -54,7 +56,7 @@ impl Reloader {
     pub fn start(self, watch: Watch) -> notify::Result<Reload> {
         self.publish_metrics();
         let (requests, received) = mpsc::channel(16);
-        let changes = watch::Changes::start(&self.folder, watch)?;
+        let changes = watch::Changes::start(&self.folder, self.compiled_from, watch)?;
         actix_web::rt::spawn(self.run(received, changes));
         Ok(Reload(requests))
     }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod body;
+mod connection;
 mod error;
 mod ingest;
 
@@ -10,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::dev::{Extensions, Server};
+use actix_web::dev::Server;
 use actix_web::{App, HttpServer, web};
 
 pub use self::admin::Admin;
@@ -30,6 +31,9 @@ pub struct Gateway {
     /// What a sender may ask for.
     pub limits: Limits,
 }
+
+/// File descriptors that a sender's connection takes.
+pub const DESCRIPTORS_BY_CONNECTION: u64 = connection::DESCRIPTORS;
 
 /// What a sender may ask for.
 #[derive(Debug, Clone)]
@@ -58,7 +62,8 @@ pub fn bind_webhooks(
     workers: usize,
 ) -> io::Result<(Server, Vec<SocketAddr>)> {
     let limits = gateway.limits.clone();
-    let connections = gateway.metrics.connections.clone();
+    let gauge = gateway.metrics.connections.clone();
+    let most_idle = limits.keep_alive + limits.head_time;
     let data = web::Data::from(gateway);
     let mut server =
         HttpServer::new(move || App::new().app_data(data.clone()).default_service(web::to(ingest::ingest)))
@@ -70,7 +75,7 @@ pub fn bind_webhooks(
             .h1_allow_half_closed(false)
             .max_connections(limits.connections.div_ceil(workers))
             .shutdown_timeout(limits.grace.as_secs().max(1))
-            .on_connect(move |_, extensions| count_connection(&connections, extensions))
+            .on_connect(move |socket, extensions| connection::opened(socket, extensions, &gauge, most_idle))
             .disable_signals();
     for address in listen {
         server = server.bind(address)?;
@@ -93,20 +98,4 @@ pub fn bind_admin(admin: Admin, listen: SocketAddr) -> io::Result<(Server, Vec<S
         .bind(listen)?;
     let addresses = server.addrs();
     Ok((server.run(), addresses))
-}
-
-type ConnectionGauge = prometheus_client::metrics::gauge::Gauge;
-
-/// Lives in a connection's extensions and so exactly as long as it.
-struct OpenConnection(ConnectionGauge);
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
-fn count_connection(gauge: &ConnectionGauge, extensions: &mut Extensions) {
-    gauge.inc();
-    extensions.insert(OpenConnection(gauge.clone()));
 }

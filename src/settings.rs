@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::logging::Format;
 use crate::reload::Watch;
-use crate::server::Limits;
+use crate::server::{DESCRIPTORS_BY_CONNECTION, Limits};
 
 /// Flags of `serve`. Each is also in the environment, as `HOOKBELL_…`.
 #[derive(Debug, Clone, Args)]
@@ -53,8 +53,8 @@ pub struct Settings {
     /// How long a connection may idle between requests
     #[arg(long, env = "HOOKBELL_KEEP_ALIVE", value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     pub keep_alive: Duration,
-    /// How long a stop waits for requests and deliveries in flight
-    #[arg(long, env = "HOOKBELL_GRACE", value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    /// How long a stop waits for requests and deliveries in flight [Docker kills after 10s]
+    #[arg(long, env = "HOOKBELL_GRACE", value_name = "TIME", default_value = "8s", value_parser = parse_duration)]
     pub grace: Duration,
     /// Threads that take webhooks [default: one per core]
     #[arg(long, env = "HOOKBELL_WORKERS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -114,7 +114,7 @@ impl Settings {
     pub fn limits(&self, files: u64) -> Limits {
         /// For the store, the log, the runtime and the connections to ntfy.
         const RESERVED_FILES: u64 = 64;
-        let affordable = files.saturating_sub(RESERVED_FILES).max(1);
+        let affordable = (files.saturating_sub(RESERVED_FILES) / DESCRIPTORS_BY_CONNECTION).max(1);
         let connections = u64::from(self.max_connections).min(affordable);
         Limits {
             body: self.max_body,

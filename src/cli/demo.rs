@@ -14,9 +14,10 @@ use clap::{Args, Parser};
 use tokio::sync::mpsc;
 
 use self::sample::Sample;
-use super::serve::Running;
+use super::serve::{Loaded, Running};
 use super::{Cli, card, check};
 use crate::delivery::{DeliveryEvent, Observer, Outcome};
+use crate::reload::Snapshot;
 use crate::rules::compile::compile_folder;
 use crate::rules::external::{Environment, ProcessEnvironment};
 use crate::rules::live::Live;
@@ -67,8 +68,8 @@ async fn show(
         let _ = sender.send(Arrival::of(event));
     });
     let live = Arc::new(Live::new(set));
-    let gateway =
-        Running::start(&settings(&arguments.rules, data), live.clone(), environment, Some(observer))?;
+    let loaded = Loaded { live: live.clone(), compiled_from: Snapshot::of(&arguments.rules), environment };
+    let gateway = Running::start(&settings(&arguments.rules, data), loaded, Some(observer))?;
     let way = if prints { "printed here" } else { "sent to NTFY_URL" };
     anstream::println!("A gateway on http://{}; notifications are {way}.\n", gateway.address);
     let client = awc::Client::default();

@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, timeout_at};
 
 use super::{card, check};
 use crate::delivery::{self, Delivery, Observer};
@@ -15,7 +16,7 @@ use crate::metrics::Metrics;
 use crate::ntfy::system_roots;
 use crate::outbox::retry::Backoff;
 use crate::outbox::{self, Outbox, StoreThread};
-use crate::reload::{Reload, Reloader, load, log_sources_off};
+use crate::reload::{Reload, Reloader, Snapshot, load, log_sources_off};
 use crate::rules::external::{Environment, ProcessEnvironment};
 use crate::rules::live::Live;
 use crate::server::{Admin, Gateway, bind_admin, bind_webhooks};
@@ -26,6 +27,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_se
 
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     logging::init(settings.log_format.into());
+    let compiled_from = Snapshot::of(&settings.rules);
     let live = match load(&settings.rules, &ProcessEnvironment, settings.require_tests) {
         Ok(set) => Arc::new(Live::new(set)),
         Err(problems) => {
@@ -34,11 +36,39 @@ pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
         }
     };
     actix_web::rt::System::new().block_on(async {
-        let gateway = Running::start(settings, live, Arc::new(ProcessEnvironment), None)?;
-        gateway.until_told_to_stop().await?;
+        let loaded = Loaded { live, compiled_from, environment: Arc::new(ProcessEnvironment) };
+        let mut signals = Signals::listen().context("cannot listen for signals")?;
+        let gateway = Running::start(settings, loaded, None)?;
+        gateway.until_told_to_stop(&mut signals).await;
         gateway.stop().await;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// The signals that mean something. They are listened for before anything is live: until then SIGHUP kills, and the
+/// kernel keeps SIGTERM from a PID 1 without a handler of its own.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// The rules to start with, and what later ones are compiled from.
+pub(super) struct Loaded {
+    pub(super) live: Arc<Live>,
+    /// The folder before they were compiled: what changes until it is watched is a change too.
+    pub(super) compiled_from: Snapshot,
+    pub(super) environment: Arc<dyn Environment + Send + Sync>,
 }
 
 /// A running gateway.
@@ -56,12 +86,8 @@ pub(super) struct Running {
 
 impl Running {
     /// Everything that can fail is done before anything is live.
-    pub(super) fn start(
-        settings: &Settings,
-        live: Arc<Live>,
-        environment: Arc<dyn Environment + Send + Sync>,
-        observer: Option<Observer>,
-    ) -> Result<Self> {
+    pub(super) fn start(settings: &Settings, loaded: Loaded, observer: Option<Observer>) -> Result<Self> {
+        let Loaded { live, compiled_from, environment } = loaded;
         let metrics = Arc::new(Metrics::new());
         metrics.start_time.set(outbox::unix_ms() as f64 / 1000.0);
         let keep_size = u64::try_from(settings.keep_size).unwrap_or(u64::MAX);
@@ -79,6 +105,7 @@ impl Running {
             .with_context(|| format!("cannot listen for webhooks on {}", list(&settings.listen)))?;
         let reloader = Reloader {
             folder: settings.rules.clone(),
+            compiled_from,
             require_tests: settings.require_tests,
             environment,
             live: live.clone(),
@@ -109,32 +136,26 @@ impl Running {
         })
     }
 
-    /// Serves until SIGTERM or SIGINT; SIGHUP reloads. Handlers of our own also work as PID 1, where the
-    /// kernel ignores signals without one.
-    async fn until_told_to_stop(&self) -> Result<()> {
-        let listen = |kind| signal(kind).context("cannot listen for signals");
-        let (mut terminate, mut interrupt) =
-            (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-        let mut hangup: Signal = listen(SignalKind::hangup())?;
+    /// Serves until SIGTERM or SIGINT; SIGHUP reloads.
+    async fn until_told_to_stop(&self, signals: &mut Signals) {
         loop {
             tokio::select! {
-                _ = terminate.recv() => break,
-                _ = interrupt.recv() => break,
-                _ = hangup.recv() => {
+                _ = signals.terminate.recv() => break,
+                _ = signals.interrupt.recv() => break,
+                _ = signals.hangup.recv() => {
                     let reload = self.reload.clone();
                     actix_web::rt::spawn(async move { reload.now().await });
                 }
             }
         }
         tracing::info!("stopping: no new webhooks, finishing what is in flight");
-        Ok(())
     }
 
-    /// Stops taking webhooks, finishes requests, then deliveries, all within one grace; the rest stays in the store.
+    /// Stops taking webhooks, finishes requests, then deliveries, both within one grace; the rest stays in the store.
     pub(super) async fn stop(self) {
-        let start = Instant::now();
-        self.webhooks.stop(true).await;
-        self.delivery.stop(self.grace.saturating_sub(start.elapsed())).await;
+        let end = Instant::now() + self.grace;
+        let _ = timeout_at(end, self.webhooks.stop(true)).await;
+        self.delivery.stop(end.saturating_duration_since(Instant::now())).await;
         self.admin.stop(false).await;
         let waiting = self.outbox.depth().await.map_or(0, |depth| depth.waiting);
         drop(self.outbox);

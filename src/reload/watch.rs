@@ -1,7 +1,7 @@
 //! When the rules folder has changed.
 //!
 //! The folder is watched, not its files: editors save by renaming, Kubernetes swaps a symlink, a bind mount can change
-//! its inode. What an event is worth is decided by a fingerprint, since reading the files makes events too.
+//! its inode. What an event is worth is decided by a snapshot, since many events change nothing that counts.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -36,7 +36,7 @@ pub enum Watch {
 /// A stream of changes.
 pub(super) struct Changes {
     folder: PathBuf,
-    seen: u64,
+    seen: Snapshot,
     source: Source,
 }
 
@@ -47,13 +47,14 @@ enum Source {
 }
 
 impl Changes {
-    pub(super) fn start(folder: &Path, watch: Watch) -> notify::Result<Self> {
+    /// Changes of the folder since it was as in `seen`.
+    pub(super) fn start(folder: &Path, seen: Snapshot, watch: Watch) -> notify::Result<Self> {
         let source = match watch {
             Watch::Notify => events_of(folder)?,
             Watch::Poll => Source::Poll,
             Watch::Off => Source::Off,
         };
-        Ok(Self { folder: folder.to_owned(), seen: fingerprint(folder), source })
+        Ok(Self { folder: folder.to_owned(), seen, source })
     }
 
     /// Takes the folder as it is now for what is known.
@@ -63,12 +64,16 @@ impl Changes {
             let _ = watcher.unwatch(&self.folder);
             let _ = watcher.watch(&self.folder, RecursiveMode::Recursive);
         }
-        self.seen = fingerprint(&self.folder);
+        self.seen = Snapshot::of(&self.folder);
     }
 
-    /// Resolves once the folder differs from what is known.
+    /// Resolves once the folder differs from what is known. Looks before it waits, so that nothing is lost when a wait
+    /// is cut short.
     pub(super) async fn next(&mut self) {
-        loop {
+        if matches!(self.source, Source::Off) {
+            return std::future::pending().await;
+        }
+        while Snapshot::of(&self.folder) == self.seen {
             match &mut self.source {
                 Source::Events { events, .. } => {
                     // Its sender lives as long as the watcher, so this ends by an event or by the time.
@@ -77,14 +82,10 @@ impl Changes {
                         while events.try_recv().is_ok() {}
                     }
                 }
-                Source::Poll => tokio::time::sleep(POLL).await,
-                Source::Off => std::future::pending().await,
-            }
-            if fingerprint(&self.folder) != self.seen {
-                self.remember();
-                return;
+                Source::Poll | Source::Off => tokio::time::sleep(POLL).await,
             }
         }
+        self.remember();
     }
 }
 
@@ -108,11 +109,18 @@ fn tells_of_change(event: &notify::Result<Event>) -> bool {
     }
 }
 
-/// Changes whenever a rules file appears, goes, or is written, whatever way. Links count by what they lead to.
-fn fingerprint(folder: &Path) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    add(folder, &mut hasher);
-    hasher.finish()
+/// A folder of rules at one moment. Differs whenever a rules file appeared, went, or was written, whatever way. Links
+/// count by what they lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Snapshot(u64);
+
+impl Snapshot {
+    /// The folder as it is now.
+    pub fn of(folder: &Path) -> Self {
+        let mut hasher = DefaultHasher::new();
+        add(folder, &mut hasher);
+        Self(hasher.finish())
+    }
 }
 
 fn add(folder: &Path, hasher: &mut DefaultHasher) {

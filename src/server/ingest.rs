@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::connection::InFlight;
 use super::error::Refused;
 use super::{Gateway, body};
 use crate::metrics::{Outcome, Received, Settled, State};
@@ -21,6 +22,7 @@ pub(super) async fn ingest(
     payload: Payload,
     gateway: Data<Gateway>,
 ) -> Result<HttpResponse, Refused> {
+    let _in_flight = InFlight::on_connection_of(&request);
     // Taken once: a reload while this runs changes nothing for it.
     let rules = gateway.live.current();
     let Some(routed) = rules.route(request.uri().path()) else {

@@ -1,5 +1,7 @@
 //! Senders that are slow, idle or many.
 
+mod heads;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};

@@ -7,6 +7,7 @@ use fake_ntfy::{Behaviour, FakeNtfy, Options};
 
 use crate::support::Gateway;
 use crate::support::load::{self, NUMBERS};
+use crate::support::raw::Connection;
 use crate::support::wait::until;
 use crate::support::wire;
 
@@ -86,4 +87,23 @@ fn pid_1_stops_on_sigterm_too() {
     assert!(killed.is_ok_and(|status| status.success()));
     gateway.wait_for_log("stopped");
     assert!(gateway.wait().success());
+}
+
+#[test]
+fn a_hanging_sender_and_a_hanging_ntfy_together_hold_up_a_stop_for_one_grace() {
+    let ntfy = FakeNtfy::start(Options::default());
+    ntfy.set(Behaviour { hang: true, ..Behaviour::default() });
+    let gateway = Gateway::with_rules(NUMBERS).ntfy(&ntfy).flag("--grace", "2s").start();
+    load::send(gateway.webhooks, 1, 1);
+    until("an attempt", || (ntfy.stats().in_flight > 0).then_some(()));
+    let mut idle = Connection::open(gateway.webhooks).expect("a connection");
+    assert_eq!(idle.post("/nowhere", "{}").expect("an answer").status, 404);
+    let mut slow = Connection::open(gateway.webhooks).expect("a connection");
+    slow.begin("/n", 7).expect("a head");
+    let start = Instant::now();
+    gateway.signal("TERM");
+    assert!(idle.closes(), "an idle connection does not hold up the stop");
+    assert!(gateway.wait().success());
+    let took = start.elapsed();
+    assert!(took < Duration::from_millis(3500), "{took:?}");
 }

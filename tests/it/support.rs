@@ -3,8 +3,10 @@
 pub mod command;
 pub mod gateway;
 pub mod load;
+pub mod raw;
 pub mod samples;
 pub mod scene;
+pub mod sockets;
 pub mod wait;
 pub mod wire;
 
