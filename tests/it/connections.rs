@@ -28,8 +28,10 @@ fn storm(misbehaviour: Behaviour) {
     until("attempts", || (ntfy.stats().requests >= 60).then_some(()));
     ntfy.set(Behaviour::default());
     load::wait_for(&ntfy, &load.accepted);
-    // The test itself opens none: every connection is the gateway's.
+    // The test itself opens none: every connection is the gateway's. Both counts can only be too high: ntfy learns late
+    // of an end, and the table of sockets is not read at one instant. The lower is nearer to the truth.
     let (most, stats) = (watch.most(), ntfy.stats());
+    let most = most.min(stats.connections_peak);
     assert!((1..=BOUND).contains(&most), "{most} connections; {misbehaviour:?}: {stats:?}");
     if !misbehaviour.close && !misbehaviour.hang {
         // An answer, whatever it says, ends no connection.
