@@ -12,7 +12,7 @@ pub struct SourceFile {
     pub path: String,
     /// The whole text.
     pub text: String,
-    secrets: OnceLock<Vec<String>>,
+    hidden: OnceLock<Hidden>,
 }
 
 /// Words after which a line may hold a secret, where it is not known what does.
@@ -21,33 +21,51 @@ const SUSPICIOUS: [&str; 3] = ["token:", "password", "secret"];
 impl SourceFile {
     /// A file as read.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { path: path.into(), text: text.into(), secrets: OnceLock::new() }
+        Self { path: path.into(), text: text.into(), hidden: OnceLock::new() }
     }
 
-    /// Tells which secrets stand in the text, so that no message shows them. The first telling counts.
-    pub fn hide(&self, secrets: Vec<String>) {
-        let _ = self.secrets.set(secrets);
+    /// Tells what no message may show: secrets that stand in the text, and values that come from elsewhere. The first
+    /// telling counts.
+    pub fn hide(&self, hidden: Hidden) {
+        let _ = self.hidden.set(hidden);
     }
 
-    /// Whether `text` is one of the secrets.
-    pub fn hides(&self, text: &str) -> bool {
-        self.secrets.get().is_some_and(|secrets| secrets.iter().any(|secret| secret == text))
+    /// A message without what is hidden.
+    fn blot(&self, message: String) -> String {
+        let Some(hidden) = self.hidden.get() else { return message };
+        hidden.written.iter().chain(&hidden.external).fold(message, |message, text| blot(&message, text))
     }
 
     /// One line, from 1, with its secrets blotted out. As wide as the line is.
     fn line(&self, number: u32) -> Option<String> {
         let line = self.text.lines().nth(number as usize - 1)?.to_owned();
-        let blot = |text: &str| "•".repeat(text.chars().count());
-        let Some(secrets) = self.secrets.get() else {
+        let Some(hidden) = self.hidden.get() else {
             // The file could not even be parsed, so a secret can be anywhere after such a word.
             let start = SUSPICIOUS.iter().filter_map(|word| line.find(word).map(|at| at + word.len())).min();
             return Some(match start {
-                Some(start) => format!("{}{}", &line[..start], blot(&line[start..])),
+                Some(start) => format!("{}{}", &line[..start], "•".repeat(line[start..].chars().count())),
                 None => line,
             });
         };
-        Some(secrets.iter().fold(line, |line, secret| line.replace(secret.as_str(), &blot(secret))))
+        Some(hidden.written.iter().fold(line, |line, secret| blot(&line, secret)))
     }
+}
+
+/// What no message about a file may show.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// Secrets that stand in the file.
+    pub written: Vec<String>,
+    /// Values of variables and of other files, secret or not.
+    pub external: Vec<String>,
+}
+
+/// Fewer characters are no secret, and blotting them out would only garble the text.
+const SHORTEST_SECRET: usize = 4;
+
+fn blot(text: &str, hidden: &str) -> String {
+    let width = hidden.chars().count();
+    if width < SHORTEST_SECRET { text.to_owned() } else { text.replace(hidden, &"•".repeat(width)) }
 }
 
 /// A stretch of one line of a [`SourceFile`].
@@ -117,7 +135,12 @@ pub struct Problem {
 impl Problem {
     /// A mistake at `place`.
     pub fn at(place: &Place, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, place: Some(place.clone()), message: message.into(), help: None }
+        Self {
+            severity: Severity::Error,
+            place: Some(place.clone()),
+            message: place.file.blot(message.into()),
+            help: None,
+        }
     }
 
     /// A mistake of the folder as a whole.
@@ -133,7 +156,11 @@ impl Problem {
     /// Adds what to do.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        let help = help.into();
+        self.help = Some(match &self.place {
+            Some(place) => place.file.blot(help),
+            None => help,
+        });
         self
     }
 

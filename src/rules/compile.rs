@@ -24,7 +24,7 @@ use super::set::{Off, RuleSet};
 use super::table::{Table, Tables};
 use super::target::Targets;
 use super::template::Engine;
-use crate::problem::{Problem, Problems, SourceFile};
+use crate::problem::{Hidden, Problem, Problems, SourceFile};
 
 /// Compiles every rules file below `folder`. On failure, all mistakes of all files in reading order.
 pub fn compile_folder(folder: &Path, environment: &dyn Environment) -> Result<RuleSet, Vec<Problem>> {
@@ -76,7 +76,7 @@ fn compile_files(
         .collect();
     let Surroundings { queries, used_tables, .. } = around;
     warnings.extend(lint::lint(&documents, &compiled, &used_tables, &targets));
-    let router = route(&documents, &compiled, problems)?;
+    let router = route(&documents, &compiled, problems);
     let (on, off): (Vec<_>, Vec<_>) =
         compiled.into_iter().map(|(_, c)| c).partition(|c| c.waits_for.is_empty());
     let off = off.into_iter().map(|c| Off { waits_for: c.waits_for, source: c.source }).collect();
@@ -91,8 +91,9 @@ fn read_document(
     problems: &mut Problems,
 ) -> Option<Document> {
     let mut node = Node::parse(file).map_err(|problem| problems.push(problem)).ok()?;
-    lint::plain_secrets(&node, warnings);
-    resolve(&mut node, environment, problems);
+    let mut hidden = Hidden { written: lint::plain_secrets(&node, warnings), external: Vec::new() };
+    resolve(&mut node, environment, problems, &mut hidden.external);
+    file.hide(hidden);
     Document::decode(&node, problems)
 }
 
@@ -161,7 +162,7 @@ fn route(
     documents: &[Document],
     compiled: &[(&Key, Compiled)],
     problems: &mut Problems,
-) -> Option<matchit::Router<usize>> {
+) -> matchit::Router<usize> {
     let mut router = matchit::Router::new();
     let mut everything = matchit::Router::new();
     let mut index = 0;
@@ -171,11 +172,12 @@ fn route(
             problems.push(path_conflict(documents, key, source, &error, &everything));
         }
         if entry.waits_for.is_empty() {
-            router.insert(source.path.clone(), index).ok()?;
+            // A conflict is reported above.
+            let _ = router.insert(source.path.clone(), index);
             index += 1;
         }
     }
-    Some(router)
+    router
 }
 
 fn path_conflict(

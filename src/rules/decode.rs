@@ -13,6 +13,9 @@ pub(crate) trait Decode: Sized {
     /// Whether a key of this type may be left out.
     const OPTIONAL: bool = false;
 
+    /// Whether a key with nothing behind it is as good as absent.
+    const NULL_IS_ABSENT: bool = true;
+
     /// What an editor should know of it.
     fn schema(generator: &mut SchemaGenerator) -> Schema;
 
@@ -56,7 +59,8 @@ impl<T: Decode> Decode for Option<T> {
 
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         // Also `Some` after a mistake: it is reported, and what surrounds it can be checked further.
-        Some(if node.value == Value::Null { None } else { T::decode(node, problems) })
+        let absent = node.value == Value::Null && T::NULL_IS_ABSENT;
+        Some(if absent { None } else { T::decode(node, problems) })
     }
 
     fn absent(_: &Place, _: &str, _: &mut Problems) -> Option<Self> {
@@ -72,6 +76,8 @@ pub(crate) struct Given<T> {
 }
 
 impl<T: Decode> Decode for Given<T> {
+    const NULL_IS_ABSENT: bool = false;
+
     fn schema(generator: &mut SchemaGenerator) -> Schema {
         T::schema(generator)
     }
@@ -261,8 +267,8 @@ pub(crate) fn mismatch<T>(node: &Node, expected: &str, problems: &mut Problems) 
 
 fn describe(node: &Node) -> String {
     match node.scalar_text() {
-        Some(text) if !node.place.file.hides(&text) => format!("{} ({text:?})", node.kind()),
-        _ => node.kind().to_owned(),
+        Some(text) => format!("{} ({text:?})", node.kind()),
+        None => node.kind().to_owned(),
     }
 }
 

@@ -26,8 +26,13 @@ impl Environment for ProcessEnvironment {
     }
 }
 
-/// Replaces every external value in `node` by what it stands for.
-pub(super) fn resolve(node: &mut Node, environment: &dyn Environment, problems: &mut Problems) {
+/// Replaces every external value in `node` by what it stands for, and tells what was found.
+pub(super) fn resolve(
+    node: &mut Node,
+    environment: &dyn Environment,
+    problems: &mut Problems,
+    found: &mut Vec<String>,
+) {
     let replacement = match &node.value {
         Value::Map(entries) => match external(entries) {
             Some(External::Variable { name, default }) => Some(variable(name, default, environment)),
@@ -37,16 +42,24 @@ pub(super) fn resolve(node: &mut Node, environment: &dyn Environment, problems: 
         _ => None,
     };
     match replacement {
-        Some(value) => node.value = value,
-        None => resolve_children(node, environment, problems),
+        Some((value, from_outside)) => {
+            found.extend(from_outside);
+            node.value = value;
+        }
+        None => resolve_children(node, environment, problems, found),
     }
 }
 
-fn resolve_children(node: &mut Node, environment: &dyn Environment, problems: &mut Problems) {
+fn resolve_children(
+    node: &mut Node,
+    environment: &dyn Environment,
+    problems: &mut Problems,
+    found: &mut Vec<String>,
+) {
     match &mut node.value {
-        Value::List(items) => items.iter_mut().for_each(|item| resolve(item, environment, problems)),
+        Value::List(items) => items.iter_mut().for_each(|item| resolve(item, environment, problems, found)),
         Value::Map(entries) => {
-            entries.iter_mut().for_each(|(_, value)| resolve(value, environment, problems))
+            entries.iter_mut().for_each(|(_, value)| resolve(value, environment, problems, found))
         }
         _ => {}
     }
@@ -77,21 +90,32 @@ fn external(entries: &[(Key, Node)]) -> Option<External<'_>> {
     }
 }
 
-fn variable(name: &str, default: Option<&Node>, environment: &dyn Environment) -> Value {
-    match default {
-        Some(default) => environment.variable(name).map_or_else(|| default.value.clone(), Value::Text),
-        None => environment.required(name).map_or_else(|| Value::Unset(name.to_owned()), Value::Text),
+/// A value, and its text if it comes from outside.
+type Resolved = (Value, Option<String>);
+
+fn variable(name: &str, default: Option<&Node>, environment: &dyn Environment) -> Resolved {
+    let value = match default {
+        Some(_) => environment.variable(name),
+        None => environment.required(name),
+    };
+    match (value, default) {
+        (Some(text), _) => (Value::Text(text.clone()), Some(text)),
+        (None, Some(default)) => (default.value.clone(), None),
+        (None, None) => (Value::Unset(name.to_owned()), None),
     }
 }
 
-fn read_file(node: &Node, path: &str, problems: &mut Problems) -> Option<Value> {
+fn read_file(node: &Node, path: &str, problems: &mut Problems) -> Option<Resolved> {
     match std::fs::read_to_string(beside(&node.place.file.path, path)) {
-        Ok(text) => Some(Value::Text(text.trim_end_matches(['\r', '\n']).to_owned())),
+        Ok(text) => {
+            let text = text.trim_end_matches(['\r', '\n']).to_owned();
+            Some((Value::Text(text.clone()), Some(text)))
+        }
         Err(error) => {
             let message = format!("cannot read file {path:?}: {}", error.kind());
             problems.push(Problem::at(&node.place, message).help("create the file, or use {env: NAME}"));
             // Unset rather than nothing: what depends on the file then reports no second mistake.
-            Some(Value::Unset(path.to_owned()))
+            Some((Value::Unset(path.to_owned()), None))
         }
     }
 }

@@ -46,7 +46,7 @@ record! {
         /// The methods it may use. Default POST. Example: `[POST, PUT]`
         methods: Vec<At<String>> = "methods" where { "if": { "type": "array" }, "then": { "items": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } }, "else": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } },
         /// How it proves who it is. Example: `{ scheme: github, secrets: [{ env: GITHUB_WEBHOOK_SECRET }] }`
-        verify: Option<Verify> = "verify",
+        verify: Option<Given<Verify>> = "verify",
         /// A key that tells a repeated webhook: a template, or `{key, window}`. Example: `"{{headers.x-github-delivery}}"`
         dedupe: Option<Dedupe> = "dedupe",
         /// What a body that cannot be read becomes: `reject` (default) or `notify`. Example: `notify`
@@ -273,6 +273,8 @@ impl Decode for Dedupe {
 pub(crate) struct When(pub(crate) Node);
 
 impl Decode for When {
+    const NULL_IS_ABSENT: bool = false;
+
     fn schema(generator: &mut SchemaGenerator) -> Schema {
         generator.subschema_for::<super::schema::Conditions>()
     }

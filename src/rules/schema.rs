@@ -102,6 +102,7 @@ impl JsonSchema for Conditions {
                 "^query\\..": { "description": "A query parameter.", "allOf": [matcher] },
                 "^path\\..": { "description": "A named segment of the path.", "allOf": [matcher] },
             },
+            "minProperties": 1,
             "additionalProperties": false,
         })
     }

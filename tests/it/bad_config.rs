@@ -48,3 +48,27 @@ fn every_mistake_is_told_where_it_is_what_it_is_and_what_to_do() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn what_a_variable_or_a_file_holds_is_never_shown() {
+    let folder = tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("rules")).expect("a folder");
+    std::fs::write(folder.path().join("token"), "hunter2-from-file\n").expect("a file");
+    for rules in [
+        "sources: { s: { path: /s, verify: { bearer: { env: TOKEN } }, rules: [{ name: r, drop: true }] } }",
+        "sources: { s: { path: /s, verify: { env: TOKEN }, rules: [{ name: r, drop: true }] } }",
+        "sources: { s: { path: { env: TOKEN }, methods: { file: ../token }, rules: [{ name: r, drop: true }] } }",
+        "servers: { default: { url: { env: TOKEN }, timeout: { file: ../token } } }",
+        "servers: { default: { url: \"https://me:hunter2@ntfy .example\" } }",
+        "sources: { s: { path: /s, rules: [{ name: r, publish: { topic: { env: TOKEN }, priority: { env: TOKEN }, message: m } }] } }",
+    ] {
+        std::fs::write(folder.path().join("rules/rules.yaml"), rules).expect("rules");
+        let ran = hookbell(
+            folder.path(),
+            &["check"],
+            &[("TOKEN", "hunter2 secret"), ("NTFY_URL", "https://a:hunter2@b")],
+        );
+        assert_eq!(ran.code, Some(1), "{rules}");
+        assert!(!ran.stderr.contains("hunter2"), "{rules}:\n{}", ran.stderr);
+    }
+}

@@ -42,6 +42,13 @@ pub(super) fn compile_when(node: &Node, scope: Scope<'_>, problems: &mut Problem
     let Value::Map(entries) = &node.value else {
         return mismatch(node, "a mapping of conditions such as { $.a: 1 }", problems);
     };
+    if entries.is_empty() {
+        problems.push(
+            Problem::at(&node.place, "there is no condition in this mapping")
+                .help("add one, or leave `when:` out to match always"),
+        );
+        return None;
+    }
     let mut parts: Vec<Condition> =
         entries.iter().filter_map(|(key, value)| compile_entry(key, value, scope, problems)).collect();
     match parts.len() {

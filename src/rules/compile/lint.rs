@@ -18,10 +18,10 @@ const LONG_ENOUGH: usize = 16;
 
 /// Secrets that are written into a rules file. Looked for before `{env: …}` and `{file: …}` are resolved, and
 /// hidden from every message from here on.
-pub(super) fn plain_secrets(node: &Node, warnings: &mut Vec<Problem>) {
+pub(super) fn plain_secrets(node: &Node, warnings: &mut Vec<Problem>) -> Vec<String> {
     let mut found = Vec::new();
     find_plain(node, warnings, &mut found);
-    node.place.file.hide(found);
+    found
 }
 
 fn find_plain(node: &Node, warnings: &mut Vec<Problem>, found: &mut Vec<String>) {
@@ -33,7 +33,7 @@ fn find_plain(node: &Node, warnings: &mut Vec<Problem>, found: &mut Vec<String>)
                     warn_of_plain(value, warnings, found);
                 }
                 // Credentials in a URL are a mistake, reported elsewhere; they must not be shown there.
-                if let Some((user, _)) = value.scalar_text().as_deref().and_then(|text| text.split_once('@'))
+                if let Some((user, _)) = value.scalar_text().as_deref().and_then(|text| text.rsplit_once('@'))
                 {
                     found.extend(user.split_once("//").map(|(_, user)| user.to_owned()));
                 }

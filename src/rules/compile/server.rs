@@ -36,7 +36,7 @@ pub(super) fn compile_server(name: &str, raw: &At<raw::Server>, problems: &mut P
         url: url?,
         authorization: authorization?,
         connections,
-        timeout: server.timeout.as_ref().map_or(TIMEOUT, |timeout| timeout.value),
+        timeout: timeout(server.timeout.as_ref(), problems),
     })
 }
 
@@ -63,16 +63,16 @@ pub(super) fn server_of(environment: &dyn Environment, problems: &mut Problems) 
 /// hosted below a path, so a path is always a mistake: mostly the topic.
 fn parse_root(url: &str) -> Result<String, (String, String)> {
     let example = "write it like https://ntfy.example.com".to_owned();
+    if url.contains('@') {
+        let message = "server url must not hold a user or password".to_owned();
+        return Err((message, "use `token:`, or `username:` and `password:`".to_owned()));
+    }
     let Ok(uri) = url.parse::<Uri>() else {
         return Err((format!("invalid server url {url:?}"), example));
     };
     let (Some(scheme @ ("http" | "https")), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
         return Err((format!("server url {url:?} must begin with http:// or https://"), example));
     };
-    if authority.as_str().contains('@') {
-        let message = "server url must not hold a user or password".to_owned();
-        return Err((message, "use `token:`, or `username:` and `password:`".to_owned()));
-    }
     if !uri.path().trim_matches('/').is_empty() || uri.query().is_some() {
         let root = format!("{scheme}://{authority}");
         let message = format!("server url {url:?} must not have a path");
@@ -126,6 +126,17 @@ fn known<'a>(secret: &'a At<RawSecret>, problems: &mut Problems) -> Option<&'a S
 fn unset(name: &str, place: &Place) -> Problem {
     Problem::at(place, format!("environment variable {name:?} is not set"))
         .help("set it, or add `default:` beside `env:`")
+}
+
+fn timeout(given: Option<&At<Duration>>, problems: &mut Problems) -> Duration {
+    match given {
+        Some(given) if given.value.is_zero() => {
+            problems.push(Problem::at(&given.place, "timeout must not be zero").help("10s is the default"));
+            TIMEOUT
+        }
+        Some(given) => given.value,
+        None => TIMEOUT,
+    }
 }
 
 fn connections(given: Option<&At<u64>>, problems: &mut Problems) -> NonZeroUsize {

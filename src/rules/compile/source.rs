@@ -65,7 +65,7 @@ pub(super) fn compile_source(
     around.queries.append(&mut vocabulary.queries);
     around.used_tables.append(&mut vocabulary.used_tables);
     let Verification { verifier, waits_for, secret_segment, secret_parameter, secret_header } =
-        compile_verify(source.verify.as_ref(), &path_names, &raw.place, problems);
+        compile_verify(source.verify.as_ref(), &path_names, problems);
     let fallback = fallback_of(&defaults);
     let malformed = compile_otherwise(source.malformed.as_ref(), "reject", &fallback, problems);
     let unmatched = compile_otherwise(source.unmatched.as_ref(), "drop", &fallback, problems);

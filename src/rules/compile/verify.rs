@@ -2,7 +2,7 @@
 
 use crate::auth::{Algorithm, Encoding, Hmac, Secrets, Verifier, scheme, scheme_names};
 use crate::problem::{Place, Problem, Problems, suggestion};
-use crate::rules::decode::{At, RawSecret};
+use crate::rules::decode::{At, Given, RawSecret};
 use crate::rules::raw;
 use crate::secret::Secret;
 
@@ -19,12 +19,11 @@ pub(super) struct Verification {
 
 /// Compiles `verify:`.
 pub(super) fn compile_verify(
-    raw: Option<&raw::Verify>,
+    given: Option<&Given<raw::Verify>>,
     path_names: &[String],
-    source: &Place,
     problems: &mut Problems,
 ) -> Verification {
-    let Some(raw) = raw else { return Verification::default() };
+    let Some(Given { place, value: Some(raw) }) = given else { return Verification::default() };
     let ways = [
         raw.scheme.as_ref().map(|way| &way.place),
         raw.hmac.as_ref().map(|way| &way.place),
@@ -38,7 +37,7 @@ pub(super) fn compile_verify(
         [_] => {}
         [] => {
             let help = "use one of scheme, hmac, token, basic, bearer and path_secret";
-            problems.push(Problem::at(source, "verify names no way to verify").help(help));
+            problems.push(Problem::at(place, "verify names no way to verify").help(help));
             return Verification::default();
         }
         [_, second, ..] => {
