@@ -7,6 +7,8 @@ pub mod external;
 pub mod live;
 pub mod matcher;
 pub(crate) mod node;
+#[cfg(test)]
+mod properties;
 mod raw;
 pub mod request;
 pub mod schema;

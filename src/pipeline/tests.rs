@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -250,4 +251,19 @@ rules:
     );
     assert_eq!(rule.notes.len(), 1);
     assert_eq!(rule.notes[0].field, "title");
+}
+
+proptest! {
+    #[test]
+    fn any_template_over_any_body_makes_the_same_with_and_without_a_trace(
+        template in "([a-z ]|\\{\\{(body|body\\.a|body\\.b\\.0|upper body\\.a|json body|default body\\.c 'x'|date body\\.a)\\}\\}){0,6}",
+        text in ".{0,20}",
+        numbers in prop::collection::vec(any::<i64>(), 0..3),
+    ) {
+        // `decide_with` compares the two.
+        let publish = format!("rules: [{{ name: r, publish: {{ topic: t, title: {0}, message: {0} }} }}]", json!(template));
+        let (notifications, _) = decide_with(&publish, json!({ "a": text, "b": numbers }));
+        prop_assert_eq!(notifications.len(), 1);
+        prop_assert!(notifications[0].to_string().len() <= crate::notification::JSON_LIMIT);
+    }
 }
