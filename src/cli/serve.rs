@@ -22,6 +22,9 @@ use crate::rules::live::Live;
 use crate::server::{Admin, Gateway, bind_admin, bind_webhooks};
 use crate::settings::Settings;
 
+/// SIGXFSZ on Linux (but MIPS) and macOS.
+const FILE_TOO_LARGE: i32 = 25;
+
 /// The first wait after a failed attempt, and the longest.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
@@ -90,6 +93,9 @@ impl Running {
         let Loaded { live, compiled_from, environment } = loaded;
         let metrics = Arc::new(Metrics::new());
         metrics.start_time.set(outbox::unix_ms() as f64 / 1000.0);
+        // With a handler, a limit on file sizes is an error of the store, which is answered, instead of our end.
+        let _handled_from_here_on =
+            signal(SignalKind::from_raw(FILE_TOO_LARGE)).context("cannot listen for signals")?;
         let keep_size = u64::try_from(settings.keep_size).unwrap_or(u64::MAX);
         let options = outbox::Options { keep: settings.keep, keep_size, ..outbox::Options::default() };
         let (outbox, store) = Outbox::open(&settings.data, &options)?;

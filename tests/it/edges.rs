@@ -141,3 +141,12 @@ fn a_full_disk_refuses_with_503_and_service_returns_with_space() {
     drop(gateway);
     let _ = std::process::Command::new("umount").arg(folder.path()).status();
 }
+
+#[test]
+fn a_limit_on_file_sizes_refuses_with_503_and_ends_nothing() {
+    let gateway = Gateway::with_rules(NUMBERS).through(&["prlimit", "--fsize=262144:262144"]).start();
+    let post = || gateway.post("/n", &[], format!("{{\"n\":1,\"x\":\"{}\"}}", "x".repeat(50_000)));
+    let refused = until("a refusal", || Some(post()).filter(|answer| answer.status != 200));
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")), "{}", refused.text);
+    assert_eq!(gateway.admin("GET", "/healthz").status, 200);
+}
