@@ -1,7 +1,7 @@
 //! Answers in ntfy's own words, or in a proxy's.
 
-use actix_web::HttpResponse;
 use actix_web::http::{StatusCode, header};
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use serde_json::json;
 
 use crate::behaviour::Behaviour;
@@ -27,15 +27,12 @@ impl Refusal {
 
     /// The answer, as ntfy gives it or as a proxy in front of it would.
     pub(crate) fn answer(&self, behaviour: &Behaviour) -> HttpResponse {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = HttpResponse::build(status);
+        let mut response = HttpResponse::build(status(self.status));
         if let Some(seconds) = behaviour.retry_after {
             response.insert_header((header::RETRY_AFTER, seconds));
         }
         if behaviour.html {
-            let page =
-                format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
-            return response.content_type("text/html").body(page);
+            return with_page(response, self.status);
         }
         response.json(json!({
             "code": self.code,
@@ -49,4 +46,31 @@ impl Refusal {
 /// A redirect away from the server, as a proxy gives that wants another scheme or host.
 pub(crate) fn redirect() -> HttpResponse {
     HttpResponse::Found().insert_header((header::LOCATION, "https://elsewhere.invalid/")).finish()
+}
+
+/// An HTML page that says no more than its status.
+pub(crate) fn page(code: u16) -> HttpResponse {
+    with_page(HttpResponse::build(status(code)), code)
+}
+
+/// The same with `Retry-After`, in seconds.
+pub(crate) fn retry_after(code: u16, seconds: u64) -> HttpResponse {
+    let mut response = HttpResponse::build(status(code));
+    response.insert_header((header::RETRY_AFTER, seconds));
+    with_page(response, code)
+}
+
+/// Plain text, as something that is not ntfy gives it.
+pub(crate) fn text(code: u16, text: &str) -> HttpResponse {
+    HttpResponse::build(status(code)).content_type("text/plain; charset=utf-8").body(text.to_owned())
+}
+
+fn with_page(mut response: HttpResponseBuilder, code: u16) -> HttpResponse {
+    let status = status(code);
+    let page = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
+    response.content_type("text/html").body(page)
+}
+
+fn status(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Limits;
+use crate::millis;
+
 /// What the server does with a publish request. The default is a healthy server that answers at once.
 /// In JSON every field may be left out, and durations are milliseconds (`latency_ms`, `keep_alive_ms`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,8 +32,12 @@ pub struct Behaviour {
     pub close: bool,
     /// The whole `Authorization` value a request must carry, else 401/40101.
     pub require_authorization: Option<String>,
+    /// Topics that are refused, each with the status and ntfy's code; checked after authorization.
+    pub refuse: Vec<(String, u16, u32)>,
+    /// ntfy's limits on a visitor. What is spent lasts until other limits are set or the server is cleared.
+    pub limits: Option<Limits>,
     /// Closes a connection that has been idle for this long after an answer.
-    #[serde(rename = "keep_alive_ms", with = "optional_millis")]
+    #[serde(rename = "keep_alive_ms", with = "millis::optional")]
     pub keep_alive: Option<Duration>,
     /// Answers errors with an HTML page, as a proxy in front of ntfy does.
     pub html: bool,
@@ -38,7 +45,8 @@ pub struct Behaviour {
     pub retry_after: Option<u64>,
 }
 
-/// What happens to one request.
+/// What happens to one request. `CloseAfterAccepting` and `Latency` let it through: it is checked, and takes its
+/// token of the limits, like any other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
@@ -57,6 +65,12 @@ pub enum Fault {
     Latency(Duration),
     /// Answers 302 to another address, as a proxy that wants HTTPS does.
     Redirect,
+    /// Answers an HTML page with this status, as a proxy or a captive portal does; nothing is kept.
+    Page(u16),
+    /// Answers this status with this plain text; nothing is kept.
+    Text(u16, String),
+    /// Answers an HTML page with this status and `Retry-After` in seconds; nothing is kept.
+    RetryAfter(u16, u64),
 }
 
 impl Default for Behaviour {
@@ -71,6 +85,8 @@ impl Default for Behaviour {
             hang: false,
             close: false,
             require_authorization: None,
+            refuse: Vec::new(),
+            limits: None,
             keep_alive: None,
             html: false,
             retry_after: None,
@@ -95,31 +111,5 @@ impl Behaviour {
         }
         let unlucky = self.failure_rate > 0.0 && fastrand::f64() < self.failure_rate;
         unlucky.then_some(Fault::Status(self.failure_status, self.failure_code))
-    }
-}
-
-mod millis {
-    use super::*;
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        (duration.as_millis() as u64).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        u64::deserialize(from).map(Duration::from_millis)
-    }
-}
-
-mod optional_millis {
-    use super::*;
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(duration: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
-        duration.map(|d| d.as_millis() as u64).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
     }
 }

@@ -11,13 +11,20 @@ use serde_json::Value;
 mod actions;
 mod answer;
 mod behaviour;
+mod bucket;
+mod clock;
 mod connection;
 mod delay;
+mod limiter;
+mod limits;
+mod millis;
 mod publish;
+mod request;
 mod server;
 mod state;
 
 pub use behaviour::{Behaviour, Fault};
+pub use limits::Limits;
 use state::State;
 pub use state::{Options, Stats};
 
@@ -62,7 +69,8 @@ impl FakeNtfy {
         self.running.state.messages()
     }
 
-    /// Forgets the messages and the counts, but not the behaviour and the connections open now.
+    /// Forgets the messages, the counts and what was spent of the limits, but not the behaviour and the
+    /// connections open now. The virtual clock runs on.
     pub fn clear(&self) {
         self.running.state.clear();
     }
@@ -72,9 +80,15 @@ impl FakeNtfy {
         self.running.state.stats()
     }
 
-    /// Changes how the server behaves, from the next request on.
+    /// Changes how the server behaves, from the next request on. What was spent of the limits stays spent when
+    /// they are the same as before; otherwise they and their clock begin anew.
     pub fn set(&self, behaviour: Behaviour) {
         self.running.state.set(behaviour);
+    }
+
+    /// The virtual Unix time of the limits in milliseconds; the real one without limits.
+    pub fn virtual_now_unix_ms(&self) -> i64 {
+        self.running.state.now_unix_ms()
     }
 
     /// Waits until at least `n` messages have been accepted and returns all of them.

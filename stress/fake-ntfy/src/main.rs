@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Parser;
-use fake_ntfy::{Behaviour, FakeNtfy, Options};
+use fake_ntfy::{Behaviour, FakeNtfy, Limits, Options};
 
 /// A strict stand-in for an ntfy server. Look in at /stats and /messages, change it with POST /behaviour.
 #[derive(Parser)]
@@ -50,6 +50,12 @@ struct Flags {
     /// Seconds for a Retry-After header on errors
     #[arg(long)]
     retry_after: Option<u64>,
+    /// Limit requests, messages, topics and failed authorizations as ntfy does by default
+    #[arg(long)]
+    limits: bool,
+    /// Virtual seconds in a real second, for the limits
+    #[arg(long, requires = "limits", default_value_t = 1)]
+    speed: u32,
     /// How many messages are remembered
     #[arg(long, default_value_t = 100_000)]
     keep: usize,
@@ -70,6 +76,7 @@ impl Flags {
             keep_alive: self.keep_alive_ms.map(Duration::from_millis),
             html: self.html,
             retry_after: self.retry_after,
+            limits: self.limits.then(|| Limits { speed: self.speed, ..Limits::default() }),
             ..Behaviour::default()
         }
     }

@@ -43,6 +43,15 @@ pub(crate) fn from_text(topic: &str, body: &[u8]) -> Result<Value, Refusal> {
     Ok(Value::Object(message))
 }
 
+/// The topic a publish request names, well-formed or not; none when its JSON is not readable.
+pub(crate) fn topic(path: &str, body: &[u8]) -> Option<String> {
+    if !path.is_empty() {
+        return Some(path.to_owned());
+    }
+    let fields = if body.len() > BODY_LIMIT { None } else { Fields::parse(body).ok() };
+    fields?.text("topic").ok().map(str::to_owned)
+}
+
 impl Fields {
     fn parse(body: &[u8]) -> Result<Fields, Refusal> {
         let mut values = serde_json::Deserializer::from_slice(body).into_iter::<Value>();

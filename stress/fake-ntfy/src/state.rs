@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::answer::Refusal;
 use crate::behaviour::Behaviour;
+use crate::clock::real_unix_ms;
 use crate::connection::Connections;
+use crate::limiter::Limiter;
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -40,6 +43,9 @@ pub struct Stats {
     pub refused: u64,
     /// Answers by HTTP status.
     pub by_status: BTreeMap<u16, u64>,
+    /// Refusals by ntfy's five-digit code, also of those shown as HTML; pages and texts of others have none.
+    #[serde(default)]
+    pub by_code: BTreeMap<u32, u64>,
     /// Requests being worked on at this moment, hung ones too.
     pub in_flight: u64,
     /// The most requests worked on at one time.
@@ -55,6 +61,8 @@ pub struct Stats {
 pub(crate) struct State {
     pub(crate) connections: Connections,
     behaviour: Mutex<Behaviour>,
+    /// There when the behaviour has limits; locked after the behaviour when both are.
+    limiter: Mutex<Option<Limiter>>,
     seen: Mutex<Seen>,
     arrived: Condvar,
     keep: usize,
@@ -70,6 +78,7 @@ impl State {
     pub(crate) fn new(options: Options) -> State {
         State {
             connections: Connections::default(),
+            limiter: Mutex::new(options.behaviour.limits.clone().map(Limiter::new)),
             behaviour: Mutex::new(options.behaviour),
             seen: Mutex::default(),
             arrived: Condvar::new(),
@@ -85,8 +94,28 @@ impl State {
         self.behaviour.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    fn limiter(&self) -> MutexGuard<'_, Option<Limiter>> {
+        self.limiter.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     pub(crate) fn set(&self, behaviour: Behaviour) {
-        *self.behaviour() = behaviour;
+        let mut present = self.behaviour();
+        if present.limits != behaviour.limits {
+            *self.limiter() = behaviour.limits.clone().map(Limiter::new);
+        }
+        *present = behaviour;
+    }
+
+    /// Asks the limiter; without limits everything may pass.
+    pub(crate) fn within_limits(
+        &self,
+        ask: impl FnOnce(&mut Limiter) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        self.limiter().as_mut().map_or(Ok(()), ask)
+    }
+
+    pub(crate) fn now_unix_ms(&self) -> i64 {
+        self.limiter().as_ref().map_or_else(real_unix_ms, Limiter::now_unix_ms)
     }
 
     pub(crate) fn messages(&self) -> Vec<Value> {
@@ -100,7 +129,11 @@ impl State {
             stats: Stats { in_flight, in_flight_peak: in_flight, ..Stats::default() },
             ..Seen::default()
         };
+        drop(seen);
         self.connections.reset();
+        if let Some(limiter) = self.limiter().as_mut() {
+            limiter.reset();
+        }
     }
 
     pub(crate) fn stats(&self) -> Stats {
@@ -120,8 +153,12 @@ impl State {
         self.arrived.notify_all();
     }
 
-    pub(crate) fn answered(&self, status: u16) {
+    /// Counts an answer, by ntfy's code too when it is a refusal.
+    pub(crate) fn answered(&self, status: u16, code: Option<u32>) {
         let stats = &mut self.seen().stats;
+        if let Some(code) = code.filter(|_| status != 200) {
+            *stats.by_code.entry(code).or_default() += 1;
+        }
         *stats.by_status.entry(status).or_default() += 1;
         stats.refused += u64::from(status != 200);
     }

@@ -3,3 +3,5 @@
 mod client;
 mod contract;
 mod faults;
+mod limits;
+mod others;
