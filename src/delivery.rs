@@ -3,8 +3,14 @@
 //! One thread does all sending, because it owns the one HTTP client. Each server has a lane of
 //! its own there: one that is down keeps its notifications waiting and slows nobody else.
 
+mod board;
+mod cut;
+mod gate;
 mod lane;
+mod pace;
 mod report;
+mod route;
+mod upkeep;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,10 +24,12 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::ntfy::Publisher;
 use crate::outbox::Outbox;
-use crate::outbox::retry::Backoff;
+pub use board::{Board, Condition, Trouble};
+pub use gate::{Patience, Why};
 use lane::Lane;
 
 /// The servers that the rules name, by name. None at all means that notifications are printed.
@@ -82,7 +90,9 @@ pub enum Outcome<'a> {
 #[derive(Clone)]
 pub struct Options {
     /// When to try again.
-    pub backoff: Backoff,
+    pub patience: Patience,
+    /// What the schedules go by.
+    pub clock: Clock,
     /// What `https` servers are checked against; see [`crate::ntfy::system_roots`].
     pub roots: RootCertStore,
     /// Where notifications go when there is no server at all.
@@ -93,7 +103,7 @@ pub struct Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("backoff", &self.backoff).finish_non_exhaustive()
+        f.debug_struct("Options").field("patience", &self.patience).finish_non_exhaustive()
     }
 }
 
@@ -103,6 +113,7 @@ struct Shared {
     publisher: Publisher,
     metrics: Arc<Metrics>,
     options: Options,
+    board: Arc<Board>,
     targets: watch::Receiver<Targets>,
     /// Set to the end of the grace once the delivery is to stop.
     stop: watch::Receiver<Option<Instant>>,
@@ -112,6 +123,7 @@ struct Shared {
 #[derive(Debug)]
 pub struct Delivery {
     arbiter: Arbiter,
+    board: Arc<Board>,
     stop: watch::Sender<Option<Instant>>,
     ended: oneshot::Receiver<()>,
 }
@@ -130,16 +142,23 @@ impl Delivery {
         let (stop, stopped) = watch::channel(None);
         let (running, ended) = oneshot::channel();
         let arbiter = Arbiter::new();
+        let board = Arc::new(Board::default());
+        let shown = Arc::clone(&board);
         arbiter.spawn_fn(move || {
             let roots = std::mem::replace(&mut options.roots, RootCertStore::empty());
             let publisher = Publisher::new(roots);
-            let shared = Shared { outbox, publisher, metrics, options, targets, stop: stopped };
+            let shared = Shared { outbox, publisher, metrics, options, board, targets, stop: stopped };
             actix_rt::spawn(async move {
                 supervise(Rc::new(shared)).await;
                 drop(running);
             });
         });
-        Self { arbiter, stop, ended }
+        Self { arbiter, board: shown, stop, ended }
+    }
+
+    /// How the servers are.
+    pub fn board(&self) -> Arc<Board> {
+        Arc::clone(&self.board)
     }
 
     /// Starts no further attempt, lets those under way finish within `grace`, and releases the

@@ -3,6 +3,7 @@
 //! The modules in reading order; imports point to earlier ones only, and a test holds them to it.
 #![deny(missing_docs)]
 
+pub mod clock;
 pub mod logging;
 pub mod metrics;
 pub mod notification;

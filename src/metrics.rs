@@ -26,6 +26,8 @@ pub enum Outcome {
     Accepted,
     /// A rule dropped it, or none matched.
     Dropped,
+    /// It repeats an earlier one, as its source's `dedupe` tells.
+    Duplicate,
     /// The sender's mistake: 400, 401, 404, 405, 408, 413 or 415.
     Refused,
     /// The store was full or failing: 503.
@@ -101,6 +103,10 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Attempts under way, which bounds the connections to each server.
     pub deliveries_in_flight: Family<ByServer, Gauge>,
+    /// 1 while a server takes nothing: it is down, refuses, has no quota left or asks for a pause.
+    pub server_closed: Family<ByServer, Gauge>,
+    /// Dead notifications that are kept.
+    pub dead_letters: Gauge,
     /// Unix time of the start, in seconds.
     pub start_time: Gauge<f64, AtomicU64>,
 }
@@ -128,6 +134,8 @@ impl Metrics {
             reloads: Family::default(),
             connections: Gauge::default(),
             deliveries_in_flight: Family::default(),
+            server_closed: Family::default(),
+            dead_letters: Gauge::default(),
             start_time: Gauge::default(),
         };
         metrics.register();
@@ -160,6 +168,8 @@ impl Metrics {
         r.register("reloads", "Reloads by result", self.reloads.clone());
         r.register("connections", "Connections held open by senders", self.connections.clone());
         r.register("deliveries_in_flight", "Delivery attempts under way", self.deliveries_in_flight.clone());
+        r.register("server_closed", "1 while an ntfy server takes nothing", self.server_closed.clone());
+        r.register("dead_letters", "Dead notifications that are kept", self.dead_letters.clone());
         r.register_with_unit("start_time", "Unix time of the start", Unit::Seconds, self.start_time.clone());
     }
 

@@ -24,7 +24,7 @@ use futures_util::Stream;
 use rustls::RootCertStore;
 
 use crate::rules::target::Target;
-pub use answer::Answer;
+pub use answer::{Answer, Cause, Failure, Part};
 pub use tls::system_roots;
 
 /// Times a request is sent again at once after the server closed the connection unanswered.
@@ -78,7 +78,7 @@ impl Publisher {
                 // Our end is closed by now. The server needs a moment to notice, and until it has, the connection
                 // counts for it: the attempt keeps its place among the connections so long.
                 tokio::time::sleep(LINGER).await;
-                Answer::retry(format!("no complete answer within {:?}", target.timeout))
+                Answer::failed(Cause::Failing, format!("no complete answer within {:?}", target.timeout))
             }
         }
     }
@@ -96,7 +96,12 @@ impl Publisher {
                 let body = read_to_end(&mut response).await;
                 answer::interpret(response.status(), response.headers(), &body)
             }
-            Err(error) => Answer::retry(explain(&error)),
+            Err(error @ (SendRequestError::Response(_) | SendRequestError::Send(_)))
+                if !closed_unanswered(&error) =>
+            {
+                Answer::failed(Cause::Failing, explain(&error))
+            }
+            Err(error) => Answer::failed(Cause::Unreachable, explain(&error)),
         }
     }
 

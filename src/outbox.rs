@@ -5,118 +5,33 @@
 //! at once cost one write to the disk. An [`Outbox`] is a cheap handle to that thread.
 
 mod arrivals;
+mod browse;
 mod record;
 pub mod retry;
 mod store;
 mod thread;
+mod webhook;
+mod work;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
+pub use crate::clock::unix_ms;
 use arrivals::Arrivals;
+pub use arrivals::Waker;
+pub use browse::{Attempt, Entry, Filter, Overview, Page, RecordedWebhook, ServerCount};
 pub use record::Record;
 pub use store::OpenError;
+pub use store::browse::Browser;
 pub use thread::StoreThread;
 use thread::{Command, Reply};
-
-/// An accepted webhook and every notification it became. All of them are stored, or none.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Webhook {
-    /// A version 7 UUID, also shown to the sender.
-    pub id: Uuid,
-    /// The name of the source that took it.
-    pub source: String,
-    /// When its body was complete, in Unix milliseconds.
-    pub received_at: i64,
-    /// The webhook as it came, to be looked up later; `None` keeps nothing of it.
-    pub record: Option<Record>,
-    /// What to publish, in this order.
-    pub notifications: Vec<Outgoing>,
-}
-
-/// One notification on its way to an ntfy server.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outgoing {
-    /// A version 7 UUID.
-    pub id: Uuid,
-    /// The server's name in the rules.
-    pub server: String,
-    /// The topic, for people; the payload holds it too.
-    pub topic: String,
-    /// The rule that made it.
-    pub rule: String,
-    /// The JSON that ntfy takes at its root.
-    pub payload: String,
-}
-
-/// A notification claimed for one attempt.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pending {
-    /// As in [`Outgoing`].
-    pub id: Uuid,
-    /// As in [`Outgoing`].
-    pub payload: String,
-    /// Attempts that ended before this one.
-    pub attempts: u32,
-    /// When its webhook was received, in Unix milliseconds.
-    pub enqueued_at: i64,
-    /// As in [`Outgoing`].
-    pub topic: String,
-    /// As in [`Outgoing`].
-    pub rule: String,
-    /// The source of its webhook.
-    pub source: String,
-}
-
-/// What [`Outbox::claim`] found.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Claimed {
-    /// Oldest first. Each must be settled.
-    pub deliveries: Vec<Pending>,
-    /// When the next one that nobody claimed falls due, in Unix milliseconds: not after `now_ms`
-    /// when `limit` cut the list short, `None` when none waits.
-    pub next_due: Option<i64>,
-}
-
-/// How an attempt ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Settlement {
-    /// The server took it.
-    Delivered {
-        /// The server's id of the message, when it told one.
-        receipt: Option<String>,
-    },
-    /// Try again.
-    Retry {
-        /// Not before this time, in Unix milliseconds.
-        at: i64,
-        /// Why the attempt failed.
-        reason: String,
-    },
-    /// No attempt can help.
-    Dead {
-        /// Why.
-        reason: String,
-    },
-    /// There was no attempt: it waits as before.
-    Release,
-}
-
-/// How much the outbox holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Depth {
-    /// Notifications neither delivered nor dead.
-    pub waiting: u64,
-    /// When the oldest of them was received, in Unix milliseconds.
-    pub oldest_ms: Option<i64>,
-    /// Dead notifications that are still kept.
-    pub dead: u64,
-}
+pub use webhook::{Enqueued, Once, Outgoing, Verdict, VerdictOutcome, Webhook};
+pub use work::{Claimed, DeadFilter, Depth, Pending, Reached, Settlement};
 
 /// Why the outbox did not do what it was asked. Nothing was changed; asking again may work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -142,13 +57,17 @@ pub struct Options {
     pub capacity: usize,
     /// How long delivered and dead notifications and records of webhooks are kept.
     pub keep: Duration,
-    /// How many bytes of records are kept at the most; the oldest go first.
+    /// How many bytes the store may use before records and delivered notifications go, the oldest
+    /// first. What waits or is dead stays, whatever its size.
     pub keep_size: u64,
+    /// Whether a store file that is damaged or not ours is renamed and a new one begun.
+    pub set_aside: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { capacity: 4096, keep: Duration::from_secs(7 * 24 * 60 * 60), keep_size: 256 << 20 }
+        let keep = Duration::from_secs(7 * 24 * 60 * 60);
+        Self { capacity: 4096, keep, keep_size: 256 << 20, set_aside: false }
     }
 }
 
@@ -172,20 +91,25 @@ impl Outbox {
         Ok((Self { commands, arrivals }, thread))
     }
 
-    /// Stores a webhook's notifications; they are on disk when this returns.
+    /// Stores a webhook's notifications; they are on disk when this returns. A webhook that
+    /// repeats an earlier one, as its [`Once`] tells, is recorded and not stored again.
     ///
     /// # Errors
     /// [`Unavailable`]: none of them is stored.
-    pub async fn enqueue(&self, webhook: Webhook) -> Result<(), Unavailable> {
-        if webhook.notifications.is_empty() {
-            return Ok(());
-        }
+    pub async fn enqueue(&self, webhook: Webhook) -> Result<Enqueued, Unavailable> {
         let (reply, answer) = oneshot::channel();
         self.commands.try_send(Command::Enqueue(webhook, reply)).map_err(|error| match error {
             TrySendError::Full(_) => Unavailable::Full,
             TrySendError::Closed(_) => Unavailable::ended(),
         })?;
         answer.await.map_err(|_| Unavailable::ended())?
+    }
+
+    /// Records a webhook that became no notification, without waiting for the disk: nothing was
+    /// promised for it. A queue that is full drops the record.
+    pub fn record(&self, webhook: Webhook) {
+        let (unheard, _) = oneshot::channel();
+        let _ = self.commands.try_send(Command::Enqueue(webhook, unheard));
     }
 
     /// Claims at most `limit` notifications for `server` that are due at `now_ms` (Unix
@@ -198,13 +122,63 @@ impl Outbox {
         self.ask(|reply| Command::Claim { server, limit, now_ms, reply }).await
     }
 
-    /// Records how the attempt at a claimed notification ended. Settling one that is not claimed
-    /// changes nothing.
+    /// Records how the attempt at a claimed notification ended, and how long it `took`. Settling
+    /// one that is not claimed changes nothing.
     ///
     /// # Errors
     /// [`Unavailable::Failing`]: it is still claimed; settle it again.
-    pub async fn settle(&self, id: Uuid, settlement: Settlement) -> Result<(), Unavailable> {
-        self.ask(|reply| Command::Settle(id, settlement, reply)).await
+    pub async fn settle(&self, id: Uuid, settlement: Settlement, took: Duration) -> Result<(), Unavailable> {
+        self.ask(|reply| Command::Settle { id, settlement, took, reply }).await
+    }
+
+    /// Puts postponed notifications back at their place in line.
+    ///
+    /// # Errors
+    /// [`Unavailable::Failing`]: none moved.
+    pub async fn recall(&self, ids: Vec<Uuid>) -> Result<(), Unavailable> {
+        self.ask(|reply| Command::Recall(ids, reply)).await
+    }
+
+    /// Hands what has waited for `server` since before `before_ms` to the server `to`. Returns how many.
+    ///
+    /// # Errors
+    /// [`Unavailable::Failing`]: none moved.
+    pub async fn divert(&self, server: &str, to: &str, before_ms: i64) -> Result<usize, Unavailable> {
+        let (server, to) = (server.to_owned(), to.to_owned());
+        self.ask(|reply| Command::Divert { server, to, before_ms, reply }).await
+    }
+
+    /// Makes dead letters of what has waited for `server` since before `before_ms`. Returns how many.
+    ///
+    /// # Errors
+    /// [`Unavailable::Failing`]: none died.
+    pub async fn expire(&self, server: &str, before_ms: i64, reason: &str) -> Result<usize, Unavailable> {
+        let (server, reason) = (server.to_owned(), reason.to_owned());
+        self.ask(|reply| Command::Expire { server, before_ms, reason, reply }).await
+    }
+
+    /// An operator's wish: dead, dropped and waiting notifications are sent as soon as can be.
+    ///
+    /// # Errors
+    /// [`Unavailable::Failing`]: nothing changed.
+    pub async fn revive(&self, ids: Vec<Uuid>) -> Result<Vec<Reached>, Unavailable> {
+        self.ask(|reply| Command::Revive(ids, reply)).await
+    }
+
+    /// Revives some of the dead that `filter` selects; returns how many. Call again until none is left.
+    ///
+    /// # Errors
+    /// [`Unavailable::Failing`]: nothing changed.
+    pub async fn revive_dead(&self, filter: DeadFilter) -> Result<usize, Unavailable> {
+        self.ask(|reply| Command::ReviveDead(filter, reply)).await
+    }
+
+    /// An operator's wish: waiting and dead notifications are not sent any more.
+    ///
+    /// # Errors
+    /// [`Unavailable::Failing`]: nothing changed.
+    pub async fn discard(&self, ids: Vec<Uuid>) -> Result<Vec<Reached>, Unavailable> {
+        self.ask(|reply| Command::Discard(ids, reply)).await
     }
 
     /// How much waits and how much is dead.
@@ -231,9 +205,9 @@ impl Outbox {
         self.ask(Command::Probe).await
     }
 
-    /// Notified once notifications for `server` were stored. Keep it: without a holder, arrivals
+    /// Wakes once notifications for `server` were stored. Keep it: without a holder, arrivals
     /// for that server go to [`Outbox::stranger_arrived`].
-    pub fn arrivals(&self, server: &str) -> Arc<Notify> {
+    pub fn arrivals(&self, server: &str) -> Arc<Waker> {
         self.arrivals.subscribe(server)
     }
 
@@ -247,20 +221,6 @@ impl Outbox {
         self.commands.send(command(reply)).await.map_err(|_| Unavailable::ended())?;
         answer.await.map_err(|_| Unavailable::ended())?
     }
-}
-
-/// Looks up the record of a webhook in the store of `data`, also beside a running gateway.
-///
-/// # Errors
-/// [`OpenError`] when there is no store, or it cannot be read.
-pub fn find_record(data: &Path, id: Uuid) -> Result<Option<Record>, OpenError> {
-    store::find_record(data, id)
-}
-
-/// Now, in Unix milliseconds.
-pub fn unix_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

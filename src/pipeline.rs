@@ -26,6 +26,8 @@ pub struct Decision {
     pub notifications: Vec<Planned>,
     /// The rules that matched, in order; a rule that matched several items stands once.
     pub matched: Vec<Arc<str>>,
+    /// What repeats of the webhook share, where its source has `dedupe`; none when that renders to nothing.
+    pub key: Option<String>,
 }
 
 /// A notification to send.
@@ -54,6 +56,7 @@ pub fn decide(
         .map(|split| split.select(&request.body).into_iter().cloned().collect::<Vec<Value>>());
     let mut run = Run { rules, source, raw, decision: Decision::default() };
     let mut scope = Scope::new(source, request);
+    run.decision.key = render::key(source, &scope, rules.engine());
     match items {
         None => run.try_rules(&mut scope, None, trace.as_deref_mut()),
         Some(items) => {
@@ -69,7 +72,7 @@ pub fn decide(
 /// What a body that cannot be read becomes where the source wants a notification of it.
 pub fn notify_malformed(source: &Source, raw: &[u8]) -> Decision {
     let notifications = fallback::raw_body(source, "malformed", raw).into_iter().collect();
-    Decision { notifications, matched: Vec::new() }
+    Decision { notifications, ..Decision::default() }
 }
 
 struct Run<'a> {

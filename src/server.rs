@@ -1,5 +1,6 @@
 //! The listeners: webhooks on one, operators on the other.
 
+mod accept;
 mod admin;
 mod body;
 mod connection;

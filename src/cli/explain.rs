@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{check, trace};
 use crate::cases::{Case, Outcome as CaseOutcome, Runner, load};
-use crate::outbox::{self, unix_ms};
+use crate::outbox::{Browser, RecordedWebhook, unix_ms};
 use crate::pipeline::{Reception, Trace, receive};
 use crate::problem::suggestion;
 use crate::rules::compile::compile_folder;
@@ -127,7 +127,8 @@ fn given<'a>(set: &'a RuleSet, arguments: &Arguments) -> Result<Subject<'a>> {
 
 /// A webhook as the store has it: without its secrets.
 fn recorded<'a>(set: &'a RuleSet, data: &Path, id: Uuid) -> Result<Subject<'a>> {
-    let Some(record) = outbox::find_record(data, id)? else {
+    let found = Browser::open(data)?.webhook(id).map_err(anyhow::Error::msg)?;
+    let Some(RecordedWebhook { record, .. }) = found else {
         bail!("no webhook with the id {id} is recorded in {:?}", data.display().to_string());
     };
     let request = Request {

@@ -10,11 +10,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
 
 use super::{card, check};
-use crate::delivery::{self, Delivery, Observer};
+use crate::clock::Clock;
+use crate::delivery::{self, Delivery, Observer, Patience};
 use crate::logging;
 use crate::metrics::Metrics;
 use crate::ntfy::system_roots;
-use crate::outbox::retry::Backoff;
 use crate::outbox::{self, Outbox, StoreThread};
 use crate::reload::{Reload, Reloader, Snapshot, load, log_sources_off};
 use crate::rules::external::{Environment, ProcessEnvironment};
@@ -24,9 +24,6 @@ use crate::settings::Settings;
 
 /// SIGXFSZ on Linux (but MIPS) and macOS.
 const FILE_TOO_LARGE: i32 = 25;
-
-/// The first wait after a failed attempt, and the longest.
-const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     logging::init(settings.log_format.into());
@@ -125,7 +122,7 @@ impl Running {
         })?;
         let (admin, admin_addresses) = bind_admin(Admin { gateway, reload: reload.clone() }, settings.admin)
             .with_context(|| format!("cannot listen for operators on {}", settings.admin))?;
-        let delivery = Delivery::start(outbox.clone(), live.targets(), metrics, delivery_options(observer)?);
+        let delivery = Delivery::start(outbox.clone(), live.targets(), metrics, delivery_options(observer));
         announce(&live, &addresses, &admin_addresses);
         let (webhooks_handle, admin_handle) = (webhooks.handle(), admin.handle());
         actix_web::rt::spawn(webhooks);
@@ -170,16 +167,17 @@ impl Running {
     }
 }
 
-fn delivery_options(observer: Option<Observer>) -> Result<delivery::Options> {
-    Ok(delivery::Options {
-        backoff: Backoff::new(BACKOFF.0, BACKOFF.1)?,
+fn delivery_options(observer: Option<Observer>) -> delivery::Options {
+    delivery::Options {
+        patience: Patience::default(),
+        clock: Clock::system(),
         roots: system_roots(),
         terminal: Arc::new(|payload| {
             let notification = serde_json::from_str(payload).unwrap_or_default();
             anstream::println!("{}", card::draw(&notification));
         }),
         observer,
-    })
+    }
 }
 
 fn announce(live: &Live, webhooks: &[std::net::SocketAddr], admin: &[std::net::SocketAddr]) {

@@ -27,6 +27,9 @@ pub(super) fn render(trace: &Trace, decision: &Decision) -> String {
     if trace.items.is_empty() {
         text.push_str("no item: `split` selects nothing in this body\n");
     }
+    if let Some(key) = &decision.key {
+        let _ = writeln!(text, "\nrepeats are known by {key:?}");
+    }
     match (decision.notifications.len(), decision.matched.is_empty()) {
         (0, true) => text.push_str("\nno rule matched: nothing is sent\n"),
         (0, false) => text.push_str("\ndropped by rule: nothing is sent\n"),

@@ -6,25 +6,23 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use tokio::time::Instant;
 
-use super::{DeliveryEvent, Outcome, Shared};
+use super::upkeep::Upkeep;
+use super::{DeliveryEvent, Outcome, Shared, Trouble, Why};
 use crate::metrics::{ByServer, Metrics, Settled, State};
-
-/// A server that failed within this time is still called failing. Without it, a server that fails
-/// every other attempt would fill the log.
-const CALM: Duration = Duration::from_secs(10);
 
 /// Tells of one server's attempts.
 pub(super) struct Report {
+    server: String,
     shared: Rc<Shared>,
     delivered: Counter,
     retried: Counter,
     dead: Counter,
     seconds: Histogram,
     in_flight: Gauge,
-    /// The latest failure, while the server is called failing.
-    failed_at: Option<Instant>,
+    closed: Gauge,
+    /// Why the server was last said to take nothing.
+    told: Option<Why>,
 }
 
 impl Report {
@@ -36,12 +34,14 @@ impl Report {
             metrics.notifications.get_or_create(&labels).clone()
         };
         Self {
+            server: server.to_owned(),
             delivered: counter(State::Delivered),
             retried: counter(State::Retried),
             dead: counter(State::Dead),
             seconds: metrics.delivery_seconds.get_or_create(&label).clone(),
             in_flight: metrics.deliveries_in_flight.get_or_create(&label).clone(),
-            failed_at: None,
+            closed: metrics.server_closed.get_or_create(&label).clone(),
+            told: None,
             shared: Rc::clone(shared),
         }
     }
@@ -65,34 +65,68 @@ impl Report {
         }
     }
 
-    fn delivered(&mut self, event: &DeliveryEvent<'_>, receipt: Option<&str>) {
+    /// Tells of a server that takes nothing, and when it does again. Not of each 429: that is its usual way.
+    pub(super) fn condition(&mut self, trouble: Option<&Trouble>) {
+        self.closed.set(i64::from(trouble.is_some()));
+        let why = trouble.map(|trouble| trouble.why).filter(|why| *why != Why::Limited);
+        if self.told == why {
+            return;
+        }
+        self.told = why;
+        let server = &self.server;
+        match trouble {
+            Some(Trouble { why: Why::Down, reason, .. }) => {
+                tracing::warn!(server, reason, "ntfy server is down, its notifications wait");
+            }
+            Some(Trouble { why: Why::Refused, reason, .. }) => tracing::error!(
+                server,
+                reason,
+                "ntfy server refuses us, its notifications wait: correct its url or credentials"
+            ),
+            Some(Trouble { why: Why::Quota, reason, .. }) => {
+                tracing::warn!(
+                    server,
+                    reason,
+                    "ntfy server's daily quota is used up, its notifications wait"
+                );
+            }
+            _ => tracing::info!(server, "ntfy server takes notifications again"),
+        }
+    }
+
+    /// Tells what became of notifications that waited too long.
+    pub(super) fn upkeep(&self, done: &Upkeep) {
+        let server = &self.server;
+        let Upkeep { diverted: (diverted, to), expired } = done;
+        if *diverted > 0 {
+            tracing::warn!(server, to, notifications = diverted, "notifications go to the fallback");
+        }
+        if *expired > 0 {
+            self.dead.inc_by(*expired as u64);
+            tracing::error!(
+                server,
+                notifications = expired,
+                "notifications waited too long, they are dead letters"
+            );
+        }
+    }
+
+    fn delivered(&self, event: &DeliveryEvent<'_>, receipt: Option<&str>) {
         self.delivered.inc();
-        self.answered(event.server);
         let DeliveryEvent { id, server, source, rule, topic, attempts, took, .. } = event;
         tracing::debug!(%id, server, source, rule, topic, attempts, ?took, receipt, "notification delivered");
     }
 
-    fn retried(&mut self, event: &DeliveryEvent<'_>, wait: Duration, reason: &str) {
+    fn retried(&self, event: &DeliveryEvent<'_>, wait: Duration, reason: &str) {
         self.retried.inc();
         let DeliveryEvent { id, server, source, rule, topic, attempts, .. } = event;
-        if self.failed_at.replace(Instant::now()).is_none() {
-            tracing::warn!(server, reason, "ntfy server is failing, its notifications wait and are retried");
-        }
         tracing::debug!(%id, server, source, rule, topic, attempts, reason, ?wait, "notification will be retried");
     }
 
-    fn dead(&mut self, event: &DeliveryEvent<'_>, reason: &str) {
+    fn dead(&self, event: &DeliveryEvent<'_>, reason: &str) {
         self.dead.inc();
-        self.answered(event.server);
         let DeliveryEvent { id, server, source, rule, topic, attempts, .. } = event;
         tracing::warn!(%id, server, source, rule, topic, attempts, reason, "notification refused for good");
-    }
-
-    fn answered(&mut self, server: &str) {
-        if self.failed_at.is_some_and(|at| at.elapsed() >= CALM) {
-            self.failed_at = None;
-            tracing::info!(server, "ntfy server answers again");
-        }
     }
 }
 

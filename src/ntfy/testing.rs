@@ -70,11 +70,9 @@ impl Server {
 
     pub(crate) fn target(&self) -> Target {
         Target {
-            name: "main".to_owned(),
-            url: format!("http://{}/", self.address),
-            authorization: None,
             connections: NonZeroUsize::new(4).unwrap(),
             timeout: Duration::from_secs(20),
+            ..Target::new("main", format!("http://{}/", self.address))
         }
     }
 }

@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::testing::{Act, Server, answer};
-use super::{Answer, Publisher};
+use super::{Answer, Cause, Failure, Publisher};
 use crate::rules::target::Target;
 use crate::secret::Secret;
 
@@ -28,8 +28,16 @@ fn delivered() -> Answer {
     Answer::Delivered { receipt: Some("abc".to_owned()) }
 }
 
-fn retry(reason: &str) -> Answer {
-    Answer::Retry { after: None, reason: reason.to_owned() }
+fn failed(cause: Cause, reason: &str) -> Answer {
+    Answer::Failed(Failure { cause, reason: reason.to_owned(), after: None })
+}
+
+fn unreachable(reason: &str) -> Answer {
+    failed(Cause::Unreachable, reason)
+}
+
+fn failing(reason: &str) -> Answer {
+    failed(Cause::Failing, reason)
 }
 
 #[actix_web::test]
@@ -69,14 +77,18 @@ async fn one_connection_serves_answers_of_every_kind() {
         answers.push(publisher.publish(&target, "{}").await);
     }
     let expected = [
-        retry("50001 oops"),
-        Answer::Rejected { reason: "40101 unauthorized".to_owned() },
-        retry("502 Bad Gateway, not in ntfy's words"),
-        Answer::Retry {
-            after: Some(Duration::from_secs(3)),
+        failing("50001 oops"),
+        failed(Cause::Misconfigured { by_ntfy: true }, "40101 unauthorized"),
+        unreachable("502 Bad Gateway, not in ntfy's words"),
+        Answer::Failed(Failure {
+            cause: Cause::Limited { paced: false },
             reason: "429 Too Many Requests, not in ntfy's words".to_owned(),
-        },
-        retry("301 Moved Permanently, to `/elsewhere`; use that as the server's url"),
+            after: Some(Duration::from_secs(3)),
+        }),
+        failed(
+            Cause::Misconfigured { by_ntfy: false },
+            "301 Moved Permanently, to `/elsewhere`; use that as the server's url",
+        ),
         Answer::Delivered { receipt: None },
         delivered(),
     ];
@@ -96,7 +108,7 @@ async fn an_answer_without_an_end_is_given_up() {
     .await;
     let publisher = publisher();
     let first = publisher.publish(&server.target(), "{}").await;
-    assert_eq!(first, retry("500 Internal Server Error, not in ntfy's words"));
+    assert_eq!(first, failing("500 Internal Server Error, not in ntfy's words"));
     assert_eq!(publisher.publish(&server.target(), "{}").await, delivered());
     assert_eq!(server.seen.borrow().accepted, 2);
 }
@@ -111,8 +123,8 @@ async fn a_server_that_hangs_costs_the_target_s_timeout() {
     .await;
     let target = Target { timeout: Duration::from_millis(100), ..server.target() };
     let publisher = publisher();
-    assert_eq!(publisher.publish(&target, "{}").await, retry("no complete answer within 100ms"));
-    assert_eq!(publisher.publish(&target, "{}").await, retry("no complete answer within 100ms"));
+    assert_eq!(publisher.publish(&target, "{}").await, failing("no complete answer within 100ms"));
+    assert_eq!(publisher.publish(&target, "{}").await, failing("no complete answer within 100ms"));
 }
 
 #[actix_web::test]
@@ -146,7 +158,7 @@ async fn a_kept_connection_that_closes_under_the_request_is_replaced_at_once() {
 async fn a_server_that_always_closes_unanswered_is_left_to_the_backoff() {
     let server = Server::start(|_, _| Act::Close).await;
     let answer = publisher().publish(&server.target(), "{}").await;
-    assert_eq!(answer, retry("the connection was closed before an answer"));
+    assert_eq!(answer, unreachable("the connection was closed before an answer"));
     assert_eq!(server.seen.borrow().requests.len(), 3);
 }
 
@@ -156,7 +168,9 @@ async fn a_server_that_is_not_there_is_tried_later() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let target = Target { url: format!("http://{nobody}/"), ..server.target() };
     match publisher().publish(&target, "{}").await {
-        Answer::Retry { after: None, reason } => assert!(reason.starts_with("cannot connect: "), "{reason}"),
+        Answer::Failed(Failure { cause: Cause::Unreachable, reason, .. }) => {
+            assert!(reason.starts_with("cannot connect: "), "{reason}");
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -165,7 +179,7 @@ async fn a_server_that_is_not_there_is_tried_later() {
 async fn something_that_does_not_speak_http_is_tried_later() {
     let server = Server::start(|_, _| Act::Answer("220 mail.example ESMTP\r\n\r\n".to_owned())).await;
     match publisher().publish(&server.target(), "{}").await {
-        Answer::Retry { after: None, reason } => {
+        Answer::Failed(Failure { cause: Cause::Failing, reason, .. }) => {
             assert!(reason.starts_with("not an HTTP answer"), "{reason}")
         }
         other => panic!("{other:?}"),
@@ -178,7 +192,7 @@ async fn an_https_server_is_reached_through_a_trusted_root_only() {
     let any = Server::start(|_, _| stored()).await.target();
     let target = Target { url: format!("https://localhost:{port}/"), ..any };
     let refused = publisher().publish(&target, "{}").await;
-    assert_eq!(refused, retry("cannot connect: invalid peer certificate: UnknownIssuer"));
+    assert_eq!(refused, unreachable("cannot connect: invalid peer certificate: UnknownIssuer"));
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(CERTIFICATE)).unwrap();
     assert_eq!(Publisher::new(roots).publish(&target, "{}").await, delivered());

@@ -3,53 +3,55 @@
 //! On disk a notification is waiting, delivered or dead. That it is being sent right now is known
 //! in memory only: claiming costs no write, and what a crash interrupts is waiting again.
 
+pub(super) mod browse;
+mod due;
 mod ledger;
 mod open;
+mod prune;
 mod records;
 mod schema;
+mod seen;
+mod wishes;
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::{Claimed, Depth, Options, Outgoing, Pending, Settlement, Unavailable, Webhook, unix_ms};
-use ledger::{Change, Ledger};
+use super::webhook::{Enqueued, Outgoing, Verdict, VerdictOutcome, Webhook};
+use super::work::{Claimed, Depth, Settlement};
+use super::{Options, Unavailable, unix_ms};
+use ledger::{Change, Ledger, News};
 pub use open::OpenError;
-pub(super) use records::find as find_record;
-
-/// Rows deleted in one go: a few milliseconds, so that pruning never holds up a webhook.
-const PRUNED_AT_ONCE: usize = 200;
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
 const INSERT: &str = "INSERT INTO notification \
-    (due_at, received_at, id, webhook, source, server, topic, rule, payload) \
-    VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-const DUE: &str = "SELECT seq, due_at, id, payload, attempts, received_at, topic, rule, source \
-    FROM notification WHERE state = 0 AND server = ?1 ORDER BY due_at, seq";
+    (due_at, received_at, waiting_since, id, webhook, source, server, topic, rule, sequence, payload) \
+    VALUES (0, ?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const DELIVER: &str = "UPDATE notification SET state = 1, attempts = attempts + 1, \
-    settled_at = ?2, receipt = ?3 WHERE seq = ?1";
+    settled_at = ?2, receipt = ?3, took_ms = ?4 WHERE seq = ?1";
 const RETRY: &str =
     "UPDATE notification SET attempts = attempts + 1, due_at = ?2, reason = ?3 WHERE seq = ?1";
+const REWRITE: &str = "UPDATE notification SET attempts = attempts + 1, due_at = 0, payload = ?2, rewritten = 1, \
+    reason = ?3 WHERE seq = ?1";
+const POSTPONE: &str = "UPDATE notification SET due_at = ?2 WHERE seq = ?1";
 const BURY: &str = "UPDATE notification SET state = 2, attempts = attempts + 1, \
     settled_at = ?2, reason = ?3 WHERE seq = ?1";
+/// Attempts of one notification that are kept.
+const ATTEMPTS_KEPT: i64 = 20;
+const FAILED: &str = "INSERT OR REPLACE INTO attempt (notification, n, at, took_ms, server, reason) \
+    SELECT seq, attempts, ?2, ?3, server, ?4 FROM notification WHERE seq = ?1";
+const FORGET_FAILED: &str = "DELETE FROM attempt WHERE notification = ?1 AND n <= (SELECT attempts FROM notification WHERE seq = ?1) - ?2";
 const OLDEST: &str = "SELECT min(received_at) FROM notification WHERE state = 0";
 const PROBE: &str = "INSERT INTO probe (id, at) VALUES (1, ?1) ON CONFLICT DO UPDATE SET at = excluded.at";
-// `state <> 0` looks idle but lets the planner use the partial index of that condition.
-const PRUNE: &str = "DELETE FROM notification WHERE seq IN (SELECT seq FROM notification \
-    WHERE state <> 0 AND state = ?1 AND settled_at < ?2 LIMIT ?3)";
 
 /// The open store. Its methods run between [`Store::begin`] and [`Store::commit`].
 #[derive(Debug)]
 pub(super) struct Store {
     db: Connection,
     ledger: Ledger,
-    keep: Duration,
-    keep_size: i64,
-    prune_from: Instant,
+    schedule: prune::Schedule,
     /// Why the transaction under way is lost already, when it is.
     lost: Option<Unavailable>,
     /// The latest failure of the transaction, whether or not it cost the others.
@@ -59,13 +61,11 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn open(data: &Path, options: &Options) -> Result<Self, OpenError> {
-        let (db, ledger, lock) = open::open(data)?;
+        let (db, ledger, lock) = open::open(data, options.set_aside)?;
         Ok(Self {
             db,
             ledger,
-            keep: options.keep,
-            keep_size: i64::try_from(options.keep_size).unwrap_or(i64::MAX),
-            prune_from: Instant::now(),
+            schedule: prune::Schedule::new(options.keep, options.keep_size),
             lost: None,
             failure: None,
             _lock: lock,
@@ -78,9 +78,8 @@ impl Store {
         self.failure.clone_from(&self.lost);
     }
 
-    /// Ends the transaction: all of it is on disk, or none of it happened. Returns the servers
-    /// that new notifications wait for.
-    pub(super) fn commit(&mut self) -> Result<Vec<Arc<str>>, Unavailable> {
+    /// Ends the transaction: all of it is on disk, or none of it happened. Returns who is to be told.
+    pub(super) fn commit(&mut self) -> Result<News, Unavailable> {
         let committed = self.attempt(|store| store.execute("COMMIT"));
         if let Err(failure) = committed {
             if !self.db.is_autocommit() {
@@ -106,26 +105,39 @@ impl Store {
         self.db.total_changes()
     }
 
-    pub(super) fn enqueue(&mut self, webhook: &Webhook) -> Result<(), Unavailable> {
-        self.attempt(|store| {
-            let mut recorded = None;
-            let rows = webhook.notifications.len() + usize::from(webhook.record.is_some());
-            store.all_or_nothing(rows > 1, |store| {
-                if let Some(record) = &webhook.record {
-                    recorded = Some(records::insert(&store.db, webhook.id, record)?);
-                }
-                webhook.notifications.iter().try_for_each(|one| store.insert(webhook, one))
-            })?;
-            recorded.into_iter().for_each(|bytes| store.ledger.stage(Change::Recorded(bytes)));
-            webhook.notifications.iter().for_each(|one| store.ledger.stage_arrival(&one.server));
-            Ok(())
+    pub(super) fn enqueue(&mut self, webhook: &Webhook) -> Result<Enqueued, Unavailable> {
+        self.all_or_nothing(|store| {
+            if let Some(first) = seen::first(&store.db, webhook)? {
+                let verdict = Verdict {
+                    outcome: VerdictOutcome::Duplicate,
+                    first: Some(first),
+                    ..webhook.verdict.clone()
+                };
+                store.record(webhook, &verdict)?;
+                return Ok(Enqueued::Duplicate(first));
+            }
+            seen::remember(&store.db, webhook)?;
+            store.record(webhook, &webhook.verdict)?;
+            webhook.notifications.iter().try_for_each(|one| store.insert(webhook, one))?;
+            for one in &webhook.notifications {
+                let server = store.ledger.shared_name(&one.server);
+                store.ledger.stage(Change::Arrived(server));
+            }
+            Ok(Enqueued::Stored)
         })
     }
 
+    fn record(&self, webhook: &Webhook, verdict: &Verdict) -> rusqlite::Result<()> {
+        match &webhook.record {
+            Some(record) => records::insert(&self.db, webhook.id, record, verdict),
+            None => Ok(()),
+        }
+    }
+
     fn insert(&self, webhook: &Webhook, one: &Outgoing) -> rusqlite::Result<()> {
-        self.db
-            .prepare_cached(INSERT)?
-            .execute(params![
+        self.update(
+            INSERT,
+            params![
                 webhook.received_at,
                 one.id.as_bytes(),
                 webhook.id.as_bytes(),
@@ -133,73 +145,89 @@ impl Store {
                 one.server,
                 one.topic,
                 one.rule,
+                one.sequence,
                 one.payload,
-            ])
-            .map(drop)
+            ],
+        )
     }
 
-    /// A command that fails halfway must leave nothing, while the others of its group stay.
-    fn all_or_nothing(
-        &self,
-        several: bool,
-        work: impl FnOnce(&Self) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<()> {
-        if !several {
-            return work(self);
-        }
-        self.execute("SAVEPOINT one")?;
-        let result = work(self);
-        if result.is_err() && !self.db.is_autocommit() {
-            self.execute("ROLLBACK TO one")?;
-        }
-        result.and_then(|()| self.execute("RELEASE one"))
+    /// Runs a command that writes several rows. One that fails halfway must leave nothing, while the others of its
+    /// group stay. What it stages comes last, so that nothing is staged of what fails.
+    fn all_or_nothing<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
+    ) -> Result<T, Unavailable> {
+        self.attempt(|store| {
+            store.execute("SAVEPOINT one")?;
+            let staged = store.ledger.staged();
+            let result = work(store).and_then(|done| store.execute("RELEASE one").map(|()| done));
+            if result.is_err() {
+                store.ledger.unstage(staged);
+                if !store.db.is_autocommit() {
+                    store.execute("ROLLBACK TO one")?;
+                }
+            }
+            result
+        })
     }
 
     pub(super) fn claim(&mut self, server: &str, limit: usize, now_ms: i64) -> Result<Claimed, Unavailable> {
-        let (claimed, seqs) = self.attempt(|store| store.find_due(server, limit, now_ms))?;
+        let (claimed, seqs) = self.attempt(|store| {
+            let (db, ledger) = (&store.db, &store.ledger);
+            due::find(&due::Search { db, ledger, server, limit, now_ms })
+        })?;
         for (pending, seq) in claimed.deliveries.iter().zip(seqs) {
             self.ledger.claim(pending.id, seq, server);
         }
         Ok(claimed)
     }
 
-    /// Walks the index in order of time and stops at the first row that is not for now.
-    fn find_due(&self, server: &str, limit: usize, now_ms: i64) -> rusqlite::Result<(Claimed, Vec<i64>)> {
-        let (mut claimed, mut seqs) = (Claimed::default(), Vec::new());
-        let mut statement = self.db.prepare_cached(DUE)?;
-        let mut rows = statement.query([server])?;
-        while let Some(row) = rows.next()? {
-            let (seq, due_at) = (row.get(0)?, row.get(1)?);
-            if self.ledger.is_claimed(seq) {
-                continue;
+    pub(super) fn settle(
+        &mut self,
+        id: Uuid,
+        settlement: &Settlement,
+        took: Duration,
+    ) -> Result<(), Unavailable> {
+        let Some(seq) = self.ledger.claimed_seq(id) else { return Ok(()) };
+        let took_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+        self.all_or_nothing(|store| {
+            store.write(seq, settlement, took_ms)?;
+            match settlement {
+                Settlement::Delivered { .. } => store.ledger.stage(Change::Finished(id)),
+                Settlement::Dead { .. } => {
+                    store.ledger.stage(Change::Finished(id));
+                    store.ledger.stage(Change::Died);
+                }
+                _ => store.ledger.stage(Change::Released(id)),
             }
-            if due_at > now_ms || seqs.len() == limit {
-                claimed.next_due = Some(due_at);
-                break;
-            }
-            claimed.deliveries.push(pending(row)?);
-            seqs.push(seq);
-        }
-        Ok((claimed, seqs))
+            Ok(())
+        })
     }
 
-    pub(super) fn settle(&mut self, id: Uuid, settlement: &Settlement) -> Result<(), Unavailable> {
-        let Some(seq) = self.ledger.claimed_seq(id) else { return Ok(()) };
-        self.attempt(|store| {
-            let now = unix_ms();
-            match settlement {
-                Settlement::Delivered { receipt } => store.update(DELIVER, params![seq, now, receipt]),
-                Settlement::Retry { at, reason } => store.update(RETRY, params![seq, at, reason]),
-                Settlement::Dead { reason } => store.update(BURY, params![seq, now, reason]),
-                Settlement::Release => Ok(()),
+    fn write(&self, seq: i64, settlement: &Settlement, took_ms: i64) -> rusqlite::Result<()> {
+        let now = unix_ms();
+        match settlement {
+            Settlement::Delivered { receipt } => self.update(DELIVER, params![seq, now, receipt, took_ms]),
+            Settlement::Retry { at, reason } => {
+                self.update(RETRY, params![seq, at.unwrap_or(0), reason])?;
+                self.note_failure(seq, now, took_ms, reason)
             }
-        })?;
-        self.ledger.stage(match settlement {
-            Settlement::Delivered { .. } => Change::Delivered(id),
-            Settlement::Dead { .. } => Change::Buried(id),
-            Settlement::Retry { .. } | Settlement::Release => Change::Released(id),
-        });
-        Ok(())
+            Settlement::Rewrite { payload, reason } => {
+                self.update(REWRITE, params![seq, payload, reason])?;
+                self.note_failure(seq, now, took_ms, reason)
+            }
+            Settlement::Dead { reason } => {
+                self.update(BURY, params![seq, now, reason])?;
+                self.note_failure(seq, now, took_ms, reason)
+            }
+            Settlement::Postpone(at) => self.update(POSTPONE, params![seq, at]),
+            Settlement::Release => Ok(()),
+        }
+    }
+
+    fn note_failure(&self, seq: i64, now: i64, took_ms: i64, reason: &str) -> rusqlite::Result<()> {
+        self.update(FAILED, params![seq, now, took_ms, reason])?;
+        self.update(FORGET_FAILED, params![seq, ATTEMPTS_KEPT])
     }
 
     /// Makes a claimed notification claimable again, outside of any transaction.
@@ -219,44 +247,6 @@ impl Store {
 
     pub(super) fn probe(&mut self) -> Result<(), Unavailable> {
         self.attempt(|store| store.update(PROBE, [unix_ms()]))
-    }
-
-    /// Whether records have outgrown their bound so far that pruning cannot wait for a quiet moment.
-    pub(super) fn must_prune(&self) -> bool {
-        self.ledger.recorded() > self.keep_size + self.keep_size / 8
-    }
-
-    /// Deletes some of what was kept long enough, when it is time to. Whether to call again now.
-    pub(super) fn prune_some(&mut self) -> bool {
-        // Size is not a matter of time: a storm must not fill the disk within a minute.
-        if self.ledger.recorded() > self.keep_size {
-            return self.prune_records(0) > 0;
-        }
-        if self.prune_from > Instant::now() {
-            return false;
-        }
-        let keep = i64::try_from(self.keep.as_millis()).unwrap_or(i64::MAX);
-        let before = unix_ms().saturating_sub(keep);
-        let delivered = self.prune(1, before).unwrap_or(0);
-        let dead = self.prune(2, before).unwrap_or(0);
-        self.ledger.forget_dead(dead as u64);
-        let records = self.prune_records(before);
-        let more = delivered.max(dead).max(records) == PRUNED_AT_ONCE;
-        if !more {
-            self.prune_from = Instant::now() + PRUNE_EVERY;
-        }
-        more
-    }
-
-    fn prune_records(&mut self, before_ms: i64) -> usize {
-        let excess = self.ledger.recorded() - self.keep_size;
-        let (gone, bytes) = records::prune(&self.db, excess, before_ms, PRUNED_AT_ONCE).unwrap_or_default();
-        self.ledger.forget_records(bytes);
-        gone
-    }
-
-    fn prune(&self, state: i64, before_ms: i64) -> rusqlite::Result<usize> {
-        self.db.prepare_cached(PRUNE)?.execute(params![state, before_ms, PRUNED_AT_ONCE as i64])
     }
 
     fn execute(&self, statement: &str) -> rusqlite::Result<()> {
@@ -286,18 +276,6 @@ impl Store {
 
 fn failing(error: &rusqlite::Error) -> Unavailable {
     Unavailable::Failing(error.to_string())
-}
-
-fn pending(row: &Row<'_>) -> rusqlite::Result<Pending> {
-    Ok(Pending {
-        id: Uuid::from_bytes(row.get(2)?),
-        payload: row.get(3)?,
-        attempts: row.get(4)?,
-        enqueued_at: row.get(5)?,
-        topic: row.get(6)?,
-        rule: row.get(7)?,
-        source: row.get(8)?,
-    })
 }
 
 #[cfg(test)]

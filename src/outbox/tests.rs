@@ -1,14 +1,18 @@
 //! The outbox through its handle, on real files.
 
 use std::path::Path;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{
-    Claimed, Depth, OpenError, Options, Outbox, Outgoing, Settlement, StoreThread, Unavailable, Webhook,
+    Claimed, DeadFilter, Depth, Enqueued, Once, OpenError, Options, Outbox, Outgoing, Reached, Settlement,
+    StoreThread, Unavailable, Verdict, VerdictOutcome, Webhook, unix_ms,
 };
+
+const TOOK: Duration = Duration::from_millis(7);
 
 fn open(data: &Path) -> (Outbox, StoreThread) {
     Outbox::open(data, &Options::default()).unwrap()
@@ -22,10 +26,23 @@ fn webhook(received_at: i64, servers: &[&str]) -> Webhook {
             server: (*server).to_owned(),
             topic: "ci".to_owned(),
             rule: "failed".to_owned(),
+            sequence: None,
             payload: format!(r#"{{"topic":"ci","message":"{received_at}"}}"#),
         })
         .collect();
-    Webhook { id: Uuid::now_v7(), source: "github".to_owned(), received_at, record: None, notifications }
+    Webhook {
+        id: Uuid::now_v7(),
+        source: "github".to_owned(),
+        received_at,
+        record: None,
+        verdict: Verdict {
+            outcome: VerdictOutcome::Published,
+            rules: vec!["failed".to_owned()],
+            first: None,
+        },
+        once: None,
+        notifications,
+    }
 }
 
 fn ids(claimed: &Claimed) -> Vec<Uuid> {
@@ -37,7 +54,7 @@ fn delivered() -> Settlement {
 }
 
 fn retry(at: i64) -> Settlement {
-    Settlement::Retry { at, reason: "503".to_owned() }
+    Settlement::Retry { at: Some(at), reason: "503".to_owned() }
 }
 
 #[tokio::test]
@@ -65,7 +82,7 @@ async fn what_is_claimed_is_not_claimed_again_until_it_is_released() {
     outbox.enqueue(webhook(1, &["main"])).await.unwrap();
     let first = outbox.claim("main", 10, 1).await.unwrap();
     assert_eq!(outbox.claim("main", 10, 1).await.unwrap(), Claimed::default());
-    outbox.settle(first.deliveries[0].id, Settlement::Release).await.unwrap();
+    outbox.settle(first.deliveries[0].id, Settlement::Release, TOOK).await.unwrap();
     assert_eq!(outbox.claim("main", 10, 1).await.unwrap(), first);
 }
 
@@ -78,7 +95,7 @@ async fn claims_are_oldest_first_by_server_and_tell_what_is_left() {
     }
     let two = outbox.claim("main", 2, 9).await.unwrap();
     let times: Vec<_> = two.deliveries.iter().map(|pending| pending.enqueued_at).collect();
-    assert_eq!((times, two.next_due), (vec![1, 2], Some(3)));
+    assert_eq!((times, two.next_due), (vec![1, 2], Some(9)));
     assert_eq!(outbox.claim("main", 2, 9).await.unwrap().deliveries.len(), 1);
     assert_eq!(outbox.claim("other", 9, 9).await.unwrap().deliveries.len(), 3);
 }
@@ -89,7 +106,7 @@ async fn a_retry_waits_for_its_time_and_counts_the_attempt() {
     let (outbox, _thread) = open(data.path());
     outbox.enqueue(webhook(1, &["main"])).await.unwrap();
     let id = ids(&outbox.claim("main", 1, 1).await.unwrap())[0];
-    outbox.settle(id, retry(50)).await.unwrap();
+    outbox.settle(id, retry(50), TOOK).await.unwrap();
     let early = outbox.claim("main", 1, 49).await.unwrap();
     assert_eq!((ids(&early), early.next_due), (vec![], Some(50)));
     let due = outbox.claim("main", 1, 50).await.unwrap();
@@ -104,14 +121,15 @@ async fn a_reopened_store_gives_back_only_what_was_not_settled() {
         outbox.enqueue(webhook(received_at, &["main"])).await.unwrap();
     }
     let all = ids(&outbox.claim("main", 9, 9).await.unwrap());
-    outbox.settle(all[0], delivered()).await.unwrap();
-    outbox.settle(all[1], Settlement::Dead { reason: "40009".to_owned() }).await.unwrap();
-    outbox.settle(all[2], retry(5)).await.unwrap();
+    outbox.settle(all[0], delivered(), TOOK).await.unwrap();
+    outbox.settle(all[1], Settlement::Dead { reason: "40009".to_owned() }, TOOK).await.unwrap();
+    outbox.settle(all[2], retry(5), TOOK).await.unwrap();
     thread.close().await;
 
     let (outbox, _thread) = open(data.path());
     assert_eq!(outbox.depth().await.unwrap(), Depth { waiting: 2, oldest_ms: Some(3), dead: 1 });
-    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), [all[3], all[2]]);
+    // What was postponed until now goes first.
+    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), [all[2], all[3]]);
 }
 
 #[tokio::test]
@@ -124,9 +142,9 @@ async fn the_depth_follows_every_settlement() {
     servers.sort();
     assert_eq!(servers, ["main", "other"]);
     let main = ids(&outbox.claim("main", 9, 9).await.unwrap());
-    outbox.settle(main[0], delivered()).await.unwrap();
-    outbox.settle(main[1], Settlement::Dead { reason: String::new() }).await.unwrap();
-    outbox.settle(main[1], delivered()).await.unwrap();
+    outbox.settle(main[0], delivered(), TOOK).await.unwrap();
+    outbox.settle(main[1], Settlement::Dead { reason: String::new() }, TOOK).await.unwrap();
+    outbox.settle(main[1], delivered(), TOOK).await.unwrap();
     assert_eq!(outbox.depth().await.unwrap(), Depth { waiting: 1, oldest_ms: Some(3), dead: 1 });
     assert_eq!(outbox.servers().await.unwrap(), ["other"]);
 }
@@ -151,7 +169,7 @@ async fn a_webhook_that_cannot_be_stored_whole_leaves_nothing_and_fails_alone() 
     let good = webhook(2, &["main"]);
     let (bad, fine) = tokio::join!(outbox.enqueue(twice), outbox.enqueue(good.clone()));
     assert!(matches!(bad, Err(Unavailable::Failing(_))), "{bad:?}");
-    assert_eq!(fine, Ok(()));
+    assert_eq!(fine, Ok(Enqueued::Stored));
     assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), [good.notifications[0].id]);
     assert_eq!(outbox.depth().await.unwrap().waiting, 1);
 }
@@ -174,7 +192,8 @@ async fn arrivals_wake_their_follower_or_else_the_one_for_strangers() {
     let (outbox, _thread) = open(data.path());
     let main = outbox.arrivals("main");
     outbox.enqueue(webhook(1, &["main"])).await.unwrap();
-    main.notified().await;
+    main.woken().await;
+    assert!(!main.take_urge());
     outbox.enqueue(webhook(1, &["gone"])).await.unwrap();
     outbox.stranger_arrived().await;
     drop(main);
@@ -187,7 +206,7 @@ async fn closing_carries_out_what_was_asked_before() {
     let data = TempDir::new().unwrap();
     let (outbox, thread) = open(data.path());
     let (stored, ()) = tokio::join!(outbox.enqueue(webhook(1, &["main"])), thread.close());
-    assert_eq!(stored, Ok(()));
+    assert_eq!(stored, Ok(Enqueued::Stored));
     assert!(matches!(outbox.probe().await, Err(Unavailable::Failing(_))));
     let (outbox, _thread) = open(data.path());
     assert_eq!(outbox.depth().await.unwrap().waiting, 1);
@@ -222,4 +241,159 @@ fn a_file_of_somebody_else_is_left_alone() {
     let error = Outbox::open(data.path(), &Options::default()).unwrap_err();
     assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}
+
+fn one(sequence: Option<&str>, topic: &str) -> Webhook {
+    let mut one = webhook(1, &["main"]);
+    one.notifications[0].sequence = sequence.map(str::to_owned);
+    one.notifications[0].topic = topic.to_owned();
+    one
+}
+
+#[tokio::test]
+async fn those_of_one_sequence_never_overtake_each_other_others_do() {
+    let data = TempDir::new().unwrap();
+    let (outbox, _thread) = open(data.path());
+    let webhooks = [one(Some("job"), "a"), one(Some("job"), "a"), one(Some("job"), "b"), one(None, "a")];
+    for webhook in &webhooks {
+        outbox.enqueue(webhook.clone()).await.unwrap();
+    }
+    let id = |n: usize| webhooks[n].notifications[0].id;
+    let first = outbox.claim("main", 9, 9).await.unwrap();
+    assert_eq!((ids(&first), first.blocked), (vec![id(0), id(2), id(3)], true));
+    outbox.settle(id(0), retry(50), TOOK).await.unwrap();
+    let early = outbox.claim("main", 9, 9).await.unwrap();
+    assert_eq!((ids(&early), early.next_due, early.blocked), (vec![], Some(50), true));
+    assert_eq!(ids(&outbox.claim("main", 9, 50).await.unwrap()), [id(0)]);
+    outbox.settle(id(0), delivered(), TOOK).await.unwrap();
+    let rest = outbox.claim("main", 9, 50).await.unwrap();
+    assert_eq!((ids(&rest), rest.blocked), (vec![id(1)], false));
+}
+
+#[tokio::test]
+async fn what_keeps_its_place_is_claimed_before_what_came_later() {
+    let data = TempDir::new().unwrap();
+    let (outbox, _thread) = open(data.path());
+    for n in 0..3 {
+        outbox.enqueue(webhook(n, &["main"])).await.unwrap();
+    }
+    let all = ids(&outbox.claim("main", 9, 9).await.unwrap());
+    outbox.settle(all[2], Settlement::Release, TOOK).await.unwrap();
+    outbox.settle(all[0], retry(99), TOOK).await.unwrap();
+    let kept = Settlement::Retry { at: None, reason: "503".to_owned() };
+    outbox.settle(all[1], kept, TOOK).await.unwrap();
+    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), [all[1], all[2]]);
+    outbox.settle(all[1], Settlement::Release, TOOK).await.unwrap();
+    outbox.settle(all[2], Settlement::Release, TOOK).await.unwrap();
+    outbox.recall(vec![all[0]]).await.unwrap();
+    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), all);
+}
+
+fn repeat_of(key: &str, received_at: i64) -> Webhook {
+    let once = Some(Once { key: key.to_owned(), window: Duration::from_millis(100) });
+    Webhook { once, ..webhook(received_at, &["main"]) }
+}
+
+#[tokio::test]
+async fn a_repeat_within_its_window_is_not_stored_also_after_a_restart() {
+    let data = TempDir::new().unwrap();
+    let (outbox, thread) = open(data.path());
+    let now = unix_ms() + 60_000;
+    let first = repeat_of("a", now + 1000);
+    assert_eq!(outbox.enqueue(first.clone()).await, Ok(Enqueued::Stored));
+    assert_eq!(outbox.enqueue(repeat_of("b", now + 1000)).await, Ok(Enqueued::Stored));
+    assert_eq!(outbox.enqueue(repeat_of("a", now + 1099)).await, Ok(Enqueued::Duplicate(first.id)));
+    thread.close().await;
+    let (outbox, _thread) = open(data.path());
+    assert_eq!(outbox.enqueue(repeat_of("a", now + 1099)).await, Ok(Enqueued::Duplicate(first.id)));
+    let elsewhere = Webhook { source: "gitea".to_owned(), ..repeat_of("a", now + 1099) };
+    assert_eq!(outbox.enqueue(elsewhere).await, Ok(Enqueued::Stored));
+    let later = repeat_of("a", now + 1100);
+    assert_eq!(outbox.enqueue(later.clone()).await, Ok(Enqueued::Stored));
+    assert_eq!(outbox.enqueue(repeat_of("a", now + 1150)).await, Ok(Enqueued::Duplicate(later.id)));
+    assert_eq!(outbox.depth().await.unwrap().waiting, 4);
+}
+
+#[tokio::test]
+async fn two_repeats_at_once_are_stored_once() {
+    let data = TempDir::new().unwrap();
+    let (outbox, _thread) = open(data.path());
+    let answers = join_all((0..20).map(|_| outbox.enqueue(repeat_of("a", 1000)))).await;
+    assert_eq!(answers.iter().filter(|answer| **answer == Ok(Enqueued::Stored)).count(), 1);
+    assert_eq!(outbox.depth().await.unwrap().waiting, 1);
+}
+
+#[tokio::test]
+async fn an_operator_s_wishes_meet_each_state_and_urge_the_server() {
+    let data = TempDir::new().unwrap();
+    let (outbox, _thread) = open(data.path());
+    let main = outbox.arrivals("main");
+    for n in 0..5 {
+        outbox.enqueue(webhook(n, &["main"])).await.unwrap();
+    }
+    let all = ids(&outbox.claim("main", 9, 9).await.unwrap());
+    outbox.settle(all[0], delivered(), TOOK).await.unwrap();
+    outbox.settle(all[1], Settlement::Dead { reason: "40009".to_owned() }, TOOK).await.unwrap();
+    outbox.settle(all[2], retry(99), TOOK).await.unwrap();
+    outbox.settle(all[3], Settlement::Release, TOOK).await.unwrap();
+    let ask = [all.clone(), vec![Uuid::nil()]].concat();
+    assert_eq!(outbox.discard(vec![all[3]]).await.unwrap(), [Reached::Done]);
+    assert_eq!(outbox.discard(vec![all[3]]).await.unwrap(), [Reached::Dropped]);
+    assert_eq!(outbox.depth().await.unwrap(), Depth { waiting: 2, oldest_ms: Some(2), dead: 1 });
+    main.woken().await;
+    assert!(!main.take_urge());
+    let revived = outbox.revive(ask).await.unwrap();
+    use Reached::{Delivered, Done, UnderWay, Unknown};
+    assert_eq!(revived, [Delivered, Done, Done, Done, UnderWay, Unknown]);
+    main.woken().await;
+    assert!(main.take_urge());
+    assert_eq!(outbox.depth().await.unwrap(), Depth { waiting: 4, oldest_ms: Some(1), dead: 0 });
+    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), all[1..4]);
+}
+
+#[tokio::test]
+async fn the_dead_are_revived_by_source_and_time_and_none_twice() {
+    let data = TempDir::new().unwrap();
+    let (outbox, _thread) = open(data.path());
+    let other = Webhook { source: "gitea".to_owned(), ..webhook(1, &["main"]) };
+    outbox.enqueue(other).await.unwrap();
+    for n in 0..600 {
+        outbox.enqueue(webhook(n, &["main"])).await.unwrap();
+    }
+    let bury = || async {
+        for id in ids(&outbox.claim("main", 999, 9).await.unwrap()) {
+            outbox.settle(id, Settlement::Dead { reason: String::new() }, TOOK).await.unwrap();
+        }
+    };
+    bury().await;
+    let before = unix_ms() + 1;
+    let filter = |since| DeadFilter { source: Some("github".to_owned()), since, before };
+    assert_eq!(outbox.revive_dead(filter(Some(before))).await.unwrap(), 0);
+    assert_eq!(outbox.revive_dead(filter(None)).await.unwrap(), 500);
+    assert_eq!(outbox.revive_dead(filter(None)).await.unwrap(), 100);
+    assert_eq!(outbox.depth().await.unwrap().dead, 1);
+    while unix_ms() <= before {
+        tokio::task::yield_now().await;
+    }
+    bury().await;
+    assert_eq!(outbox.revive_dead(filter(None)).await.unwrap(), 0, "died again after the question");
+    assert_eq!(outbox.depth().await.unwrap().dead, 601);
+}
+
+#[tokio::test]
+async fn what_has_waited_too_long_goes_to_another_server_or_dies() {
+    let data = TempDir::new().unwrap();
+    let (outbox, _thread) = open(data.path());
+    let other = outbox.arrivals("other");
+    for received_at in [10, 20, 30] {
+        outbox.enqueue(webhook(received_at, &["main"])).await.unwrap();
+    }
+    let oldest = ids(&outbox.claim("main", 1, 99).await.unwrap())[0];
+    assert_eq!(outbox.divert("main", "other", 30).await.unwrap(), 1, "one is under way, one is young");
+    other.woken().await;
+    outbox.settle(oldest, Settlement::Release, TOOK).await.unwrap();
+    assert_eq!(outbox.expire("main", 30, "too late").await.unwrap(), 1);
+    assert_eq!(outbox.depth().await.unwrap(), Depth { waiting: 2, oldest_ms: Some(20), dead: 1 });
+    assert_eq!(outbox.claim("other", 9, 99).await.unwrap().deliveries[0].waiting_since, 20);
+    assert_eq!(outbox.claim("main", 9, 99).await.unwrap().deliveries[0].waiting_since, 30);
 }

@@ -4,13 +4,16 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::arrivals::Arrivals;
 use super::store::{OpenError, Store};
-use super::{Claimed, Depth, Options, Settlement, Unavailable, Webhook};
+use super::webhook::{Enqueued, Webhook};
+use super::work::{Claimed, DeadFilter, Depth, Reached, Settlement};
+use super::{Options, Unavailable};
 
 /// The most commands in one transaction: bounds the time the first of them waits for the others.
 const GROUP: usize = 512;
@@ -23,9 +26,15 @@ type Answer = Box<dyn FnOnce(&Result<(), Unavailable>, &mut Store)>;
 /// What a handle asks of the thread.
 #[derive(Debug)]
 pub(super) enum Command {
-    Enqueue(Webhook, Reply<()>),
+    Enqueue(Webhook, Reply<Enqueued>),
     Claim { server: String, limit: usize, now_ms: i64, reply: Reply<Claimed> },
-    Settle(Uuid, Settlement, Reply<()>),
+    Settle { id: Uuid, settlement: Settlement, took: Duration, reply: Reply<()> },
+    Recall(Vec<Uuid>, Reply<()>),
+    Divert { server: String, to: String, before_ms: i64, reply: Reply<usize> },
+    Expire { server: String, before_ms: i64, reason: String, reply: Reply<usize> },
+    Revive(Vec<Uuid>, Reply<Vec<Reached>>),
+    ReviveDead(DeadFilter, Reply<usize>),
+    Discard(Vec<Uuid>, Reply<Vec<Reached>>),
     Depth(Reply<Depth>),
     Servers(Reply<Vec<String>>),
     Probe(Reply<()>),
@@ -39,7 +48,19 @@ impl Command {
             Self::Claim { server, limit, now_ms, reply } => {
                 answer_claim(reply, store.claim(&server, limit, now_ms))
             }
-            Self::Settle(id, settlement, reply) => answer(reply, store.settle(id, &settlement)),
+            Self::Settle { id, settlement, took, reply } => {
+                answer(reply, store.settle(id, &settlement, took))
+            }
+            Self::Recall(ids, reply) => answer(reply, store.recall(&ids)),
+            Self::Divert { server, to, before_ms, reply } => {
+                answer(reply, store.divert(&server, &to, before_ms))
+            }
+            Self::Expire { server, before_ms, reason, reply } => {
+                answer(reply, store.expire(&server, before_ms, &reason))
+            }
+            Self::Revive(ids, reply) => answer(reply, store.revive(&ids)),
+            Self::ReviveDead(filter, reply) => answer(reply, store.revive_dead(&filter)),
+            Self::Discard(ids, reply) => answer(reply, store.discard(&ids)),
             Self::Depth(reply) => answer(reply, store.depth()),
             Self::Servers(reply) => answer(reply, Ok(store.servers())),
             Self::Probe(reply) => answer(reply, store.probe()),
@@ -118,7 +139,10 @@ fn serve(mut store: Store, mut waiting: mpsc::Receiver<Command>, arrivals: &Arri
 fn run_group(store: &mut Store, group: &mut Vec<Command>, arrivals: &Arrivals) {
     store.begin();
     let answers: Vec<_> = group.drain(..).map(|command| command.run(store)).collect();
-    let committed = store.commit().map(|servers| servers.iter().for_each(|name| arrivals.announce(name)));
+    let committed = store.commit().map(|news| {
+        news.arrived.iter().for_each(|server| arrivals.announce(server, false));
+        news.urged.iter().for_each(|server| arrivals.announce(server, true));
+    });
     answers.into_iter().for_each(|answer| answer(&committed, store));
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use super::trace::{RuleTrace, note_missing};
 use super::values::Scope;
 use crate::notification::{Action, Notification, Priority, Topic, is_http_url};
-use crate::rules::source::{ActionKind, ActionTemplate, Publish};
+use crate::rules::source::{ActionKind, ActionTemplate, Publish, Source};
 use crate::rules::template::{Engine, Notes, Template};
 
 /// A field that could not be rendered into something ntfy takes.
@@ -60,6 +60,18 @@ pub(super) fn notification(
     }
     notification.fit();
     Ok(notification)
+}
+
+/// What repeats of the webhook share. A key that cannot be rendered is none: rather twice than not at all.
+pub(super) fn key(source: &Source, scope: &Scope, engine: &Engine) -> Option<String> {
+    let template = &source.dedupe.as_ref()?.key;
+    match template.render(engine, scope.values(), None) {
+        Ok(key) => Some(key.trim().to_owned()).filter(|key| !key.is_empty()),
+        Err(error) => {
+            tracing::warn!(source = source.name, %error, "the dedupe key cannot be rendered, the webhook counts as new");
+            None
+        }
+    }
 }
 
 struct Renderer<'a> {

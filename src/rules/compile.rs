@@ -22,7 +22,7 @@ use super::node::{Key, Node};
 use super::raw::Document;
 use super::set::{Off, RuleSet};
 use super::table::{Table, Tables};
-use super::target::Targets;
+use super::target::{Operator, Targets};
 use super::template::Engine;
 use crate::problem::{Hidden, Problem, Problems, SourceFile};
 
@@ -63,6 +63,7 @@ fn compile_files(
         .flat_map(|document| document.servers.0.iter().map(|(key, _)| key.name.as_str()))
         .chain(targets.keys().map(String::as_str))
         .collect();
+    let operator = compile_operator(&documents, &servers, problems);
     let mut around = Surroundings {
         tables: &tables,
         servers: &servers,
@@ -81,7 +82,9 @@ fn compile_files(
         compiled.into_iter().map(|(_, c)| c).partition(|c| c.waits_for.is_empty());
     let off = off.into_iter().map(|c| Off { waits_for: c.waits_for, source: c.source }).collect();
     let sources = on.into_iter().map(|c| c.source).collect();
-    Some(RuleSet::new(sources, off, router, Arc::new(targets), Engine::new(tables, queries), warnings))
+    let targets = Arc::new(targets);
+    let engine = Engine::new(tables, queries);
+    Some(RuleSet { sources, off, router, targets, operator, engine, warnings })
 }
 
 fn read_document(
@@ -146,6 +149,7 @@ fn compile_targets(
 ) -> Targets {
     let servers = entries(documents, |document| &document.servers, "server", problems);
     let defined = servers.iter().any(|(key, _)| key.name == server::DEFAULT);
+    server::check_fallbacks(&servers, problems);
     let mut targets: Targets = servers
         .into_iter()
         .filter_map(|(key, raw)| server::compile_server(&key.name, raw, problems))
@@ -155,6 +159,23 @@ fn compile_targets(
         targets.insert(target.name.clone(), Arc::new(target));
     }
     targets
+}
+
+/// The one operator of all files.
+fn compile_operator(
+    documents: &[Document],
+    servers: &[&str],
+    problems: &mut Problems,
+) -> Option<Arc<Operator>> {
+    let mut all = documents.iter().filter_map(|document| document.operator.as_ref());
+    let first = all.next()?;
+    for second in all {
+        problems.push(
+            Problem::at(&second.place, "operator is defined twice")
+                .help(format!("the first is at {}", first.place)),
+        );
+    }
+    server::compile_operator(first, servers, problems).map(Arc::new)
 }
 
 /// Finds sources by path. Also sources that are off take part, so that turning one on is no surprise.

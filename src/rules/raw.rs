@@ -13,6 +13,8 @@ record! {
     Document as "rules" {
         /// ntfy servers by name. Example: `{ default: { url: "https://ntfy.example.com", token: { env: NTFY_TOKEN } } }`
         servers: Entries<At<Server>> = "servers",
+        /// Who hears of the gateway's own troubles. Example: `{ topic: hookbell }`
+        operator: Option<At<Operator>> = "operator",
         /// Look-ups shared by rules, by name. Example: `{ topic_by_repo: { acme/api: backend, "acme/*": acme } }`
         tables: Entries<Entries<At<String>>> = "tables",
         /// Senders by name. Example: `{ door: { path: /hooks/door, rules: [{ name: a ring, publish: { topic: home, message: ring } }] } }`
@@ -35,6 +37,38 @@ record! {
         connections: Option<At<u64>> = "connections" where { "minimum": 1, "maximum": 1024 },
         /// How long one attempt may take. Default 10s. Example: `10s`
         timeout: Option<At<Duration>> = "timeout",
+        /// How fast it may be sent to; without it, a server that limits requests is paced as soon as it says so. Example: `{ burst: 60, per: 5s }`
+        pace: Option<At<Pace>> = "pace",
+        /// Whether the notifications of a topic are sent one after the other, in order. Default true. Example: `false`
+        ordered: Option<At<bool>> = "ordered",
+        /// The server that takes over while this one takes nothing. Example: `backup`
+        fallback: Option<At<String>> = "fallback",
+        /// How long a notification waits before it goes to the fallback. Default 10m. Example: `10m`
+        fallback_after: Option<At<Duration>> = "fallback_after",
+        /// How long a notification waits before it is given up as a dead letter. Default 72h. Example: `72h`
+        expire: Option<At<Duration>> = "expire",
+        /// When the server's daily quota starts anew, in UTC. Default 00:00. Example: `"00:00"`
+        quota_reset: Option<At<String>> = "quota_reset" where { "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$" },
+    }
+}
+
+record! {
+    /// How fast a server may be sent to: `burst` at once, then one every `per`.
+    Pace as "pace" {
+        /// How many may be sent at once after a rest. Default 1. Example: `60`
+        burst: Option<At<u64>> = "burst" where { "minimum": 1, "maximum": 100000 },
+        /// The time between two after that. Example: `5s`
+        per: At<Duration> = "per",
+    }
+}
+
+record! {
+    /// Who hears of the gateway's own troubles: stale rules, a server that refuses, dead letters, a disk nearly full.
+    Operator as "operator" {
+        /// The server's name. Default `default`. Example: `default`
+        server: Option<At<String>> = "server",
+        /// The topic. Example: `hookbell`
+        topic: At<String> = "topic" where { "pattern": "^[-_A-Za-z0-9]{1,64}$" },
     }
 }
 

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use super::source::Source;
-use super::target::Targets;
+use super::target::{Operator, Targets};
 use super::template::Engine;
 use crate::problem::Problem;
 
 /// A complete, valid set of rules. Immutable: a reload makes a new one.
 #[derive(Debug)]
 pub struct RuleSet {
-    sources: Vec<Source>,
-    off: Vec<Off>,
-    router: matchit::Router<usize>,
-    targets: Arc<Targets>,
-    engine: Engine,
-    warnings: Vec<Problem>,
+    pub(super) sources: Vec<Source>,
+    pub(super) off: Vec<Off>,
+    pub(super) router: matchit::Router<usize>,
+    pub(super) targets: Arc<Targets>,
+    pub(super) operator: Option<Arc<Operator>>,
+    pub(super) engine: Engine,
+    pub(super) warnings: Vec<Problem>,
 }
 
 /// A source that is off.
@@ -37,17 +38,6 @@ pub struct Routed<'a> {
 }
 
 impl RuleSet {
-    pub(super) fn new(
-        sources: Vec<Source>,
-        off: Vec<Off>,
-        router: matchit::Router<usize>,
-        targets: Arc<Targets>,
-        engine: Engine,
-        warnings: Vec<Problem>,
-    ) -> Self {
-        Self { sources, off, router, targets, engine, warnings }
-    }
-
     /// The source that has `path`.
     pub fn route(&self, path: &str) -> Option<Routed<'_>> {
         let found = self.router.at(path).ok()?;
@@ -68,6 +58,11 @@ impl RuleSet {
     /// The servers; none at all means that notifications are printed.
     pub fn targets(&self) -> &Arc<Targets> {
         &self.targets
+    }
+
+    /// Who hears of the gateway's own troubles.
+    pub fn operator(&self) -> Option<&Arc<Operator>> {
+        self.operator.as_ref()
     }
 
     /// Renders this set's templates.

@@ -7,11 +7,10 @@ use uuid::Uuid;
 
 use super::connection::InFlight;
 use super::error::Refused;
-use super::{Gateway, body};
+use super::{Gateway, accept, body};
 use crate::metrics::{Outcome, Received, Settled, State};
-use crate::notification::Topic;
-use crate::outbox::{Outgoing, Record, Webhook, unix_ms};
-use crate::pipeline::{Decision, Planned, Reception, Refusal, check_head, receive};
+use crate::outbox::{Enqueued, Record, unix_ms};
+use crate::pipeline::{Decision, Reception, Refusal, check_head, receive};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
 use crate::rules::source::Source;
@@ -37,13 +36,18 @@ pub(super) async fn ingest(
     let result =
         Delivery { gateway: &gateway, rules: &rules, source }.take(&request, routed.path, payload).await;
     match &result {
+        Ok(taken) if taken.duplicate => gateway.count(&source.name, Outcome::Duplicate),
         Ok(taken) if taken.notifications > 0 => gateway.count(&source.name, Outcome::Accepted),
         Ok(_) => gateway.count(&source.name, Outcome::Dropped),
         Err(Refused::Unavailable) => gateway.count(&source.name, Outcome::Unavailable),
         Err(_) => gateway.count(&source.name, Outcome::Refused),
     }
     let taken = result?;
-    Ok(HttpResponse::Ok().json(json!({ "id": taken.id, "notifications": taken.notifications })))
+    let mut told = json!({ "id": taken.id, "notifications": taken.notifications });
+    if taken.duplicate {
+        told["duplicate"] = true.into();
+    }
+    Ok(HttpResponse::Ok().json(told))
 }
 
 impl Gateway {
@@ -59,8 +63,10 @@ fn first_segment(path: &str) -> String {
 }
 
 struct Taken {
+    /// That of the first one, for a duplicate.
     id: Uuid,
     notifications: usize,
+    duplicate: bool,
 }
 
 /// One webhook and what decides about it.
@@ -102,43 +108,29 @@ impl Delivery<'_> {
     }
 
     async fn store(&self, decision: Decision, record: Record) -> Result<Taken, Refused> {
-        let id = Uuid::now_v7();
-        let notifications = decision.notifications.len();
-        let servers: Vec<_> = decision.notifications.iter().map(|planned| planned.server.clone()).collect();
-        let webhook = Webhook {
-            id,
-            source: self.source.name.clone(),
-            received_at: record.received_at,
-            record: Some(record),
-            notifications: decision.notifications.into_iter().map(outgoing).collect(),
-        };
-        self.gateway.outbox.enqueue(webhook).await.map_err(|error| {
+        let webhook = accept::webhook(self.source, decision, record);
+        let (id, notifications) = (webhook.id, webhook.notifications.len());
+        let servers: Vec<_> = webhook.notifications.iter().map(|one| one.server.clone()).collect();
+        let rules = webhook.verdict.rules.join(", ");
+        if notifications == 0 {
+            self.gateway.outbox.record(webhook);
+            tracing::info!(%id, source = self.source.name, rules, notifications, "webhook accepted");
+            return Ok(Taken { id, notifications, duplicate: false });
+        }
+        let enqueued = self.gateway.outbox.enqueue(webhook).await.map_err(|error| {
             tracing::error!(source = self.source.name, %error, "webhook refused: it cannot be stored");
             Refused::Unavailable
         })?;
+        if let Enqueued::Duplicate(first) = enqueued {
+            tracing::info!(%id, %first, source = self.source.name, "webhook repeats another, nothing is sent");
+            return Ok(Taken { id: first, notifications: 0, duplicate: true });
+        }
         for server in servers {
-            let settled = Settled { server: server.to_string(), state: State::Enqueued };
+            let settled = Settled { server, state: State::Enqueued };
             self.gateway.metrics.notifications.get_or_create(&settled).inc();
         }
-        let rules = decision.matched.join(", ");
         tracing::info!(%id, source = self.source.name, rules, notifications, "webhook accepted");
-        Ok(Taken { id, notifications })
-    }
-}
-
-fn outgoing(planned: Planned) -> Outgoing {
-    let id = Uuid::now_v7();
-    let mut notification = planned.notification;
-    // So that a repeat after an unclear answer replaces the first one instead of doubling it.
-    if notification.sequence_id.is_none() {
-        notification.sequence_id = Topic::parse_sequence_id(&id.simple().to_string()).ok();
-    }
-    Outgoing {
-        id,
-        server: planned.server.to_string(),
-        topic: notification.topic.as_str().to_owned(),
-        rule: planned.rule.to_string(),
-        payload: notification.to_json(),
+        Ok(Taken { id, notifications, duplicate: false })
     }
 }
 

@@ -10,11 +10,29 @@ use uuid::Uuid;
 /// A change that holds once its transaction is committed.
 #[derive(Debug)]
 pub(super) enum Change {
+    /// One more waits for the server.
     Arrived(Arc<str>),
-    Delivered(Uuid),
-    Buried(Uuid),
+    /// An operator wants something sent to the server now.
+    Urged(Arc<str>),
+    /// One less waits for the server.
+    Left(Arc<str>),
+    /// A claimed one does not wait any more.
+    Finished(Uuid),
+    /// A claimed one can be claimed again.
     Released(Uuid),
-    Recorded(i64),
+    /// One more is dead.
+    Died,
+    /// So many less are dead.
+    Undied(u64),
+}
+
+/// Who is to be told of a commit, each server once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::outbox) struct News {
+    /// Notifications arrived for these.
+    pub(in crate::outbox) arrived: Vec<Arc<str>>,
+    /// An operator urged these.
+    pub(in crate::outbox) urged: Vec<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -27,8 +45,6 @@ struct Claim {
 pub(super) struct Ledger {
     waiting: HashMap<Arc<str>, u64>,
     dead: u64,
-    /// Bytes of the records of webhooks.
-    recorded: i64,
     claims: HashMap<Uuid, Claim>,
     claimed_seqs: HashSet<i64>,
     staged: Vec<Change>,
@@ -51,7 +67,7 @@ impl Ledger {
                 row.get::<_, i64>(0)
             })?
             .unsigned_abs();
-        Ok(Self { waiting, dead, recorded: super::records::size(db)?, ..Self::default() })
+        Ok(Self { waiting, dead, ..Self::default() })
     }
 
     pub(super) fn waiting(&self) -> u64 {
@@ -62,14 +78,6 @@ impl Ledger {
         self.dead
     }
 
-    pub(super) fn recorded(&self) -> i64 {
-        self.recorded
-    }
-
-    pub(super) fn forget_records(&mut self, bytes: i64) {
-        self.recorded -= bytes;
-    }
-
     pub(super) fn servers(&self) -> Vec<String> {
         self.waiting.iter().filter(|(_, count)| **count > 0).map(|(name, _)| name.to_string()).collect()
     }
@@ -78,9 +86,19 @@ impl Ledger {
         self.staged.push(change);
     }
 
-    pub(super) fn stage_arrival(&mut self, server: &str) {
-        let server = self.shared_name(server);
-        self.stage(Change::Arrived(server));
+    /// How many changes are staged, to come back to with [`Ledger::unstage`].
+    pub(super) fn staged(&self) -> usize {
+        self.staged.len()
+    }
+
+    /// Forgets the changes staged since there were so many.
+    pub(super) fn unstage(&mut self, staged: usize) {
+        self.staged.truncate(staged);
+    }
+
+    /// One allocation a name, not one a notification.
+    pub(super) fn shared_name(&self, server: &str) -> Arc<str> {
+        self.waiting.get_key_value(server).map_or_else(|| Arc::from(server), |(name, _)| Arc::clone(name))
     }
 
     /// Takes effect at once: a later claim of the same transaction must not find it again.
@@ -109,28 +127,29 @@ impl Ledger {
         self.dead = self.dead.saturating_sub(count);
     }
 
-    /// The transaction is committed. Returns the servers with arrivals, each once.
-    pub(super) fn apply(&mut self) -> Vec<Arc<str>> {
+    /// The transaction is committed.
+    pub(super) fn apply(&mut self) -> News {
         self.fresh.clear();
-        let mut arrived = Vec::new();
+        let mut news = News::default();
         for change in std::mem::take(&mut self.staged) {
             match change {
                 Change::Arrived(server) => {
                     *self.waiting.entry(Arc::clone(&server)).or_default() += 1;
-                    if !arrived.contains(&server) {
-                        arrived.push(server);
+                    tell(&mut news.arrived, server);
+                }
+                Change::Urged(server) => tell(&mut news.urged, server),
+                Change::Left(server) => self.leave(&server),
+                Change::Finished(id) => {
+                    if let Some(server) = self.forget(id) {
+                        self.leave(&server);
                     }
                 }
-                Change::Delivered(id) => self.finish(id),
-                Change::Buried(id) => {
-                    self.finish(id);
-                    self.dead += 1;
-                }
                 Change::Released(id) => drop(self.forget(id)),
-                Change::Recorded(bytes) => self.recorded += bytes,
+                Change::Died => self.dead += 1,
+                Change::Undied(count) => self.forget_dead(count),
             }
         }
-        arrived
+        news
     }
 
     /// The transaction is lost.
@@ -141,14 +160,15 @@ impl Ledger {
         }
     }
 
-    fn finish(&mut self, id: Uuid) {
-        if let Some(count) = self.forget(id).and_then(|server| self.waiting.get_mut(&server)) {
+    fn leave(&mut self, server: &str) {
+        if let Some(count) = self.waiting.get_mut(server) {
             *count = count.saturating_sub(1);
         }
     }
+}
 
-    /// One allocation a name, not one a notification.
-    fn shared_name(&self, server: &str) -> Arc<str> {
-        self.waiting.get_key_value(server).map_or_else(|| Arc::from(server), |(name, _)| Arc::clone(name))
+fn tell(servers: &mut Vec<Arc<str>>, server: Arc<str>) {
+    if !servers.contains(&server) {
+        servers.push(server);
     }
 }

@@ -10,6 +10,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::ledger::Ledger;
 use super::schema::{self, Origin};
 
+/// SQLite's number for `auto_vacuum = INCREMENTAL`.
+const INCREMENTAL: i64 = 2;
+
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -28,7 +31,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The store file is somebody else's.
-    #[error("`{}` is not a hookbell store; move it away or choose another directory with --data", path.display())]
+    #[error("`{}` is not a hookbell store; move it away, let --set-store-aside do it, or choose another directory with --data", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -43,8 +46,18 @@ pub enum OpenError {
         /// The latest version this program knows.
         known: usize,
     },
+    /// The store file was written by an earlier version, and this is not the time to change it.
+    #[error("`{}` is of store version {found}, this hookbell needs {known}; run `hookbell serve` once to bring it up to date", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: usize,
+        /// The version of this program.
+        known: usize,
+    },
     /// The store file is damaged.
-    #[error("`{}` is damaged: {reason}; restore it from a backup or move it away", path.display())]
+    #[error("`{}` is damaged: {reason}; restore it from a backup, or begin a new one with --set-store-aside", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -67,24 +80,88 @@ pub enum OpenError {
     },
 }
 
-/// Opens the store of `data` and takes the directory's lock, which is held as long as the file.
-pub(super) fn open(data: &Path) -> Result<(Connection, Ledger, File), OpenError> {
+/// Opens the store of `data` and takes the directory's lock, which is held as long as the file. With `set_aside`, a
+/// file that is damaged or not ours is renamed first, and a new store begun.
+pub(super) fn open(data: &Path, set_aside: bool) -> Result<(Connection, Ledger, File), OpenError> {
     let lock = lock(data)?;
     let path = data.join("hookbell.db");
-    let mut db = connect(&path).map_err(|error| explain(&path, &error))?;
-    let version = match schema::origin(&db).map_err(|error| explain(&path, &error))? {
-        Origin::New => 0,
-        Origin::Ours(found) if found > schema::VERSION => {
-            return Err(OpenError::Newer { path, found, known: schema::VERSION });
+    let opened = match open_file(&path) {
+        Err(error @ (OpenError::Foreign { .. } | OpenError::Damaged { .. })) if set_aside => {
+            let aside =
+                move_aside(&path).map_err(|source| OpenError::Directory { path: data.to_owned(), source })?;
+            tracing::warn!(reason = %error, aside = %aside.display(), "the store was set aside, a new one begins");
+            open_file(&path)
         }
-        Origin::Ours(found) => found,
-        Origin::Foreign => return Err(OpenError::Foreign { path }),
+        opened => opened,
     };
+    opened.map(|(db, ledger)| (db, ledger, lock))
+}
+
+fn open_file(path: &Path) -> Result<(Connection, Ledger), OpenError> {
+    let failed = |error: rusqlite::Error| explain(path, &error);
+    let mut db = connect(path).map_err(failed)?;
+    let version = version(&db, path)?;
     let ledger = configure(&db)
         .and_then(|()| schema::migrate(&mut db, version))
         .and_then(|()| Ledger::read(&db))
-        .map_err(|error| explain(&path, &error))?;
-    Ok((db, ledger, lock))
+        .map_err(failed)?;
+    give_back_space(&db);
+    Ok((db, ledger))
+}
+
+/// The version of a file that is new, 0, or ours.
+fn version(db: &Connection, path: &Path) -> Result<usize, OpenError> {
+    let path = path.to_owned();
+    match schema::origin(db).map_err(|error| explain(&path, &error))? {
+        Origin::New => Ok(0),
+        Origin::Ours(found) if found > schema::VERSION => {
+            Err(OpenError::Newer { path, found, known: schema::VERSION })
+        }
+        Origin::Ours(found) => Ok(found),
+        Origin::Foreign => Err(OpenError::Foreign { path }),
+    }
+}
+
+/// Whether a file can be looked into as it is: `serve` brings older ones to this version.
+pub(super) fn check_version(db: &Connection, path: &Path) -> Result<(), OpenError> {
+    match version(db, path)? {
+        schema::VERSION => Ok(()),
+        found => Err(OpenError::Older { path: path.to_owned(), found, known: schema::VERSION }),
+    }
+}
+
+/// Files of older versions keep every page they ever had. Making them shrink takes as much space again for a moment:
+/// where there is none, they stay as they are.
+fn give_back_space(db: &Connection) {
+    let mode = db.pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0));
+    if mode == Ok(INCREMENTAL) {
+        return;
+    }
+    let rebuilt =
+        db.pragma_update(None, "auto_vacuum", INCREMENTAL).and_then(|()| db.execute_batch("VACUUM"));
+    if let Err(error) = rebuilt {
+        tracing::warn!(%error, "the store will not shrink until there is room to rebuild it");
+    }
+}
+
+/// Renames the file and its log, so that nothing of it is lost, and returns its new name.
+fn move_aside(path: &Path) -> io::Result<PathBuf> {
+    let stamp = crate::outbox::unix_ms();
+    let name = |suffix: &str, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let aside = format!(".aside-{stamp}");
+    for suffix in ["-wal", "-shm"] {
+        match fs::rename(name(suffix, ""), name(&aside, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    fs::rename(path, name(&aside, ""))?;
+    Ok(name(&aside, ""))
 }
 
 fn lock(data: &Path) -> Result<File, OpenError> {
@@ -116,13 +193,15 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn configure(db: &Connection) -> rusqlite::Result<()> {
+    // Before the first page is written it costs nothing; later it takes a VACUUM.
+    db.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     // FULL: the log is synced at every commit. With NORMAL a power cut loses what was answered 200.
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "cache_size", -1024)?; // KiB
     db.pragma_update(None, "wal_autocheckpoint", 1000)?; // pages of 4 KiB
     db.pragma_update(None, "journal_size_limit", 8 << 20)?;
-    db.set_prepared_statement_cache_capacity(24);
+    db.set_prepared_statement_cache_capacity(48);
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use rusqlite::Connection;
 pub(super) const APPLICATION_ID: i32 = 0x484F_4F4B;
 
 /// Step `n` makes version `n + 1`. Released steps are never edited; a change is a new step.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE notification (
         seq         INTEGER PRIMARY KEY,        -- order of arrival
         state       INTEGER NOT NULL DEFAULT 0, -- 0 waiting, 1 delivered, 2 dead
@@ -37,7 +38,39 @@ const STEPS: &[&str] = &["
         body        BLOB NOT NULL
     ) STRICT;
     CREATE TABLE probe (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER NOT NULL) STRICT;
-"];
+",
+    "
+    -- state 3 is dropped by an operator; due_at 0 is at its place in line.
+    ALTER TABLE notification ADD COLUMN waiting_since INTEGER NOT NULL DEFAULT 0; -- Unix ms
+    ALTER TABLE notification ADD COLUMN sequence TEXT;     -- sent in order with others of the same
+    ALTER TABLE notification ADD COLUMN rewritten INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE notification ADD COLUMN took_ms INTEGER;   -- of the attempt that delivered it
+    ALTER TABLE notification ADD COLUMN first_server TEXT; -- once another took over
+    UPDATE notification SET waiting_since = received_at;
+    UPDATE notification SET due_at = 0 WHERE state = 0 AND attempts = 0;
+    CREATE INDEX notification_webhook ON notification (webhook);
+    CREATE INDEX notification_sequence ON notification (server, topic, sequence)
+        WHERE state = 0 AND sequence IS NOT NULL;
+    CREATE TABLE attempt (
+        notification INTEGER NOT NULL,          -- its seq
+        n            INTEGER NOT NULL,          -- from 1
+        at           INTEGER NOT NULL,          -- Unix ms, of its end
+        took_ms      INTEGER NOT NULL,
+        server       TEXT NOT NULL,
+        reason       TEXT NOT NULL,
+        PRIMARY KEY (notification, n)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TRIGGER notification_gone AFTER DELETE ON notification
+        BEGIN DELETE FROM attempt WHERE notification = old.seq; END;
+    CREATE TABLE seen (
+        key     BLOB NOT NULL PRIMARY KEY,      -- SHA-256 of source and key
+        until   INTEGER NOT NULL,               -- Unix ms
+        webhook BLOB NOT NULL                   -- the first with this key
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX seen_until ON seen (until);
+    ALTER TABLE webhook ADD COLUMN verdict TEXT;           -- JSON
+",
+];
 
 /// The version this program writes.
 pub(super) const VERSION: usize = STEPS.len();

@@ -1,23 +1,24 @@
 //! From `servers:` to [`Target`]s.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use actix_web::http::Uri;
 use data_encoding::BASE64;
 
-use crate::problem::{Place, Problem, Problems};
+use crate::notification::Topic;
+use crate::problem::{Place, Problem, Problems, suggestion};
 use crate::rules::decode::{At, RawSecret};
 use crate::rules::external::Environment;
+use crate::rules::node::Key;
 use crate::rules::raw;
-use crate::rules::target::Target;
+use crate::rules::target::{Fallback, Operator, Pace, Target};
 use crate::secret::Secret;
 
 /// The server that notifications go to unless a rule says otherwise.
 pub(super) const DEFAULT: &str = "default";
-const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 const MOST_CONNECTIONS: u64 = 1024;
-const TIMEOUT: Duration = Duration::from_secs(10);
+const FALLBACK_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// Compiles one entry.
 pub(super) fn compile_server(name: &str, raw: &At<raw::Server>, problems: &mut Problems) -> Option<Target> {
@@ -30,27 +31,28 @@ pub(super) fn compile_server(name: &str, raw: &At<raw::Server>, problems: &mut P
         }
     };
     let authorization = authorization(server, problems);
-    let connections = connections(server.connections.as_ref(), problems);
-    Some(Target {
-        name: name.to_owned(),
-        url: url?,
-        authorization: authorization?,
-        connections,
-        timeout: timeout(server.timeout.as_ref(), problems),
-    })
+    let plain = Target::new(name, "");
+    let options = Target {
+        connections: connections(server.connections.as_ref(), problems).unwrap_or(plain.connections),
+        timeout: span("timeout", server.timeout.as_ref(), plain.timeout, problems),
+        pace: server.pace.as_ref().and_then(|pace| compile_pace(&pace.value, problems)),
+        ordered: server.ordered.as_ref().is_none_or(|ordered| ordered.value),
+        fallback: compile_fallback(server, problems),
+        expire: span("expire", server.expire.as_ref(), plain.expire, problems),
+        quota_reset: quota_reset(server.quota_reset.as_ref(), problems),
+        ..plain
+    };
+    Some(Target { url: url?, authorization: authorization?, ..options })
 }
 
 /// The server that `NTFY_URL` and `NTFY_TOKEN` describe.
 pub(super) fn server_of(environment: &dyn Environment, problems: &mut Problems) -> Option<Target> {
     let url = environment.variable("NTFY_URL")?;
     match parse_root(&url) {
-        Ok(url) => Some(Target {
-            name: DEFAULT.to_owned(),
-            url,
-            authorization: environment.variable("NTFY_TOKEN").map(|token| bearer(&token)),
-            connections: CONNECTIONS,
-            timeout: TIMEOUT,
-        }),
+        Ok(url) => {
+            let authorization = environment.variable("NTFY_TOKEN").map(|token| bearer(&token));
+            Some(Target { authorization, ..Target::new(DEFAULT, url) })
+        }
         Err((message, help)) => {
             let message = format!("environment variable \"NTFY_URL\": {message}");
             problems.push(Problem::anywhere(message).help(help));
@@ -128,26 +130,123 @@ fn unset(name: &str, place: &Place) -> Problem {
         .help("set it, or add `default:` beside `env:`")
 }
 
-fn timeout(given: Option<&At<Duration>>, problems: &mut Problems) -> Duration {
+/// A time that must not be zero.
+fn span(key: &str, given: Option<&At<Duration>>, default: Duration, problems: &mut Problems) -> Duration {
     match given {
         Some(given) if given.value.is_zero() => {
-            problems.push(Problem::at(&given.place, "timeout must not be zero").help("10s is the default"));
-            TIMEOUT
+            let message = format!("{key} must not be zero");
+            let usual = spell(default);
+            problems.push(Problem::at(&given.place, message).help(format!("{usual} is the default")));
+            default
         }
         Some(given) => given.value,
-        None => TIMEOUT,
+        None => default,
     }
 }
 
-fn connections(given: Option<&At<u64>>, problems: &mut Problems) -> NonZeroUsize {
-    let Some(given) = given else { return CONNECTIONS };
+fn spell(span: Duration) -> String {
+    match span.as_secs() {
+        hours if hours % 3600 == 0 => format!("{}h", hours / 3600),
+        minutes if minutes % 60 == 0 => format!("{}m", minutes / 60),
+        seconds => format!("{seconds}s"),
+    }
+}
+
+fn connections(given: Option<&At<u64>>, problems: &mut Problems) -> Option<NonZeroUsize> {
+    let given = given?;
     let valid = (1..=MOST_CONNECTIONS).contains(&given.value);
-    match usize::try_from(given.value).ok().and_then(NonZeroUsize::new).filter(|_| valid) {
-        Some(connections) => connections,
-        None => {
-            let message = format!("connections must be 1 to {MOST_CONNECTIONS}, found {}", given.value);
-            problems.push(Problem::at(&given.place, message).help("16 is enough for thousands a second"));
-            CONNECTIONS
+    let connections = usize::try_from(given.value).ok().and_then(NonZeroUsize::new).filter(|_| valid);
+    if connections.is_none() {
+        let message = format!("connections must be 1 to {MOST_CONNECTIONS}, found {}", given.value);
+        problems.push(Problem::at(&given.place, message).help("16 is enough for thousands a second"));
+    }
+    connections
+}
+
+fn compile_pace(raw: &raw::Pace, problems: &mut Problems) -> Option<Pace> {
+    let per = span("per", Some(&raw.per), Duration::from_secs(5), problems);
+    let Some(burst) = &raw.burst else { return Some(Pace { burst: NonZeroU32::MIN, per }) };
+    let valid = u32::try_from(burst.value).ok().and_then(NonZeroU32::new);
+    if valid.is_none() {
+        let message = format!("burst must be 1 or more, found {}", burst.value);
+        problems.push(Problem::at(&burst.place, message).help("60 is what ntfy allows by default"));
+    }
+    Some(Pace { burst: valid?, per })
+}
+
+/// That the server exists is checked once all are known.
+fn compile_fallback(server: &raw::Server, problems: &mut Problems) -> Option<Fallback> {
+    let after = span("fallback_after", server.fallback_after.as_ref(), FALLBACK_AFTER, problems);
+    match (&server.fallback, &server.fallback_after) {
+        (Some(fallback), _) => Some(Fallback { server: fallback.value.clone(), after }),
+        (None, Some(given)) => {
+            problems.push(
+                Problem::at(&given.place, "fallback_after without a fallback")
+                    .help("name the server that takes over with `fallback:`"),
+            );
+            None
+        }
+        (None, None) => None,
+    }
+}
+
+/// Fallbacks must lead somewhere else, and not in a circle.
+pub(super) fn check_fallbacks(servers: &[(&Key, &At<raw::Server>)], problems: &mut Problems) {
+    let next = |name: &str| {
+        let (_, server) = servers.iter().find(|(key, _)| key.name == name)?;
+        server.value.fallback.as_ref()
+    };
+    for (key, server) in servers {
+        let Some(fallback) = &server.value.fallback else { continue };
+        let known: Vec<&str> = servers.iter().map(|(key, _)| key.name.as_str()).collect();
+        if !known.contains(&fallback.value.as_str()) {
+            let message = format!("unknown server {:?}", fallback.value);
+            problems.push(Problem::at(&fallback.place, message).help(suggestion(&fallback.value, known)));
+            continue;
+        }
+        let chain = std::iter::successors(Some(fallback), |at| next(&at.value)).take(servers.len());
+        if chain.into_iter().any(|at| at.value == key.name) {
+            let message = format!("the fallbacks of server {:?} lead back to it", key.name);
+            problems.push(
+                Problem::at(&fallback.place, message).help("end the chain at a server without `fallback:`"),
+            );
+        }
+    }
+}
+
+fn quota_reset(given: Option<&At<String>>, problems: &mut Problems) -> u32 {
+    let Some(given) = given else { return 0 };
+    let parse = |text: &str| {
+        let (hours, minutes) = text.split_once(':')?;
+        let number = |part: &str| (part.len() == 2).then(|| part.parse::<u32>().ok()).flatten();
+        let (hours, minutes) = (number(hours)?, number(minutes)?);
+        (hours < 24 && minutes < 60).then_some(hours * 3600 + minutes * 60)
+    };
+    parse(&given.value).unwrap_or_else(|| {
+        let message = format!("invalid time {:?}", given.value);
+        problems.push(Problem::at(&given.place, message).help("write it like \"00:00\", in UTC"));
+        0
+    })
+}
+
+/// Who hears of the gateway's own troubles.
+pub(super) fn compile_operator(
+    raw: &At<raw::Operator>,
+    servers: &[&str],
+    problems: &mut Problems,
+) -> Option<Operator> {
+    let operator = &raw.value;
+    let server = operator.server.as_ref().map_or(DEFAULT, |server| server.value.as_str());
+    if !servers.is_empty() && !servers.contains(&server) {
+        let place = operator.server.as_ref().map_or(&operator.topic.place, |server| &server.place);
+        let message = format!("unknown server {server:?}");
+        problems.push(Problem::at(place, message).help(suggestion(server, servers.iter().copied())));
+    }
+    match Topic::parse(&operator.topic.value) {
+        Ok(topic) => Some(Operator { server: server.to_owned(), topic }),
+        Err(error) => {
+            problems.push(Problem::at(&operator.topic.place, error.to_string()).help("choose another name"));
+            None
         }
     }
 }

@@ -78,11 +78,12 @@ impl Gateway {
         self.request("POST", path, headers, body.as_ref())
     }
 
-    /// Posts a webhook of GitHub's, signed.
+    /// Posts a webhook of GitHub's, signed, as a delivery of its own: what a repeat is taken for is another question.
     pub fn post_github(&self, headers: &[(String, String)], body: &[u8]) -> Answer {
-        let signature = sign_github(SECRET, body);
+        let (signature, delivery) = (sign_github(SECRET, body), uuid::Uuid::now_v7().to_string());
         let mut all: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        all.push(("X-Hub-Signature-256", &signature));
+        all.retain(|(name, _)| !name.eq_ignore_ascii_case("x-github-delivery"));
+        all.extend([("X-Hub-Signature-256", signature.as_str()), ("X-GitHub-Delivery", &delivery)]);
         self.post("/hooks/github", &all, body)
     }
 
