@@ -6,6 +6,9 @@ mod demo;
 mod explain;
 mod healthcheck;
 mod init;
+mod outbox;
+mod reach;
+mod replay;
 mod schema;
 mod serve;
 mod test;
@@ -47,6 +50,10 @@ enum Command {
     Test(test::Arguments),
     /// Show what the rules make of one webhook, and why; sends nothing
     Explain(explain::Arguments),
+    /// Look at what waits and what is dead, and send it again
+    Outbox(outbox::Arguments),
+    /// Run recorded webhooks through the rules of today
+    Replay(replay::Arguments),
     /// Print the JSON Schema of rules or of test cases, for editors
     Schema {
         /// Which
@@ -73,6 +80,8 @@ pub fn run() -> ExitCode {
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Test(arguments)) => test::run(&arguments),
         Some(Command::Explain(arguments)) => explain::run(&arguments),
+        Some(Command::Outbox(arguments)) => outbox::run(&arguments),
+        Some(Command::Replay(arguments)) => replay::run(&arguments),
         Some(Command::Schema { of }) => schema::run(of),
         Some(Command::Healthcheck(arguments)) => healthcheck::run(&arguments),
         Some(Command::Completions { shell }) => {

@@ -99,6 +99,8 @@ pub struct Options {
     pub terminal: Terminal,
     /// Sees every attempt's end, if set.
     pub observer: Option<Observer>,
+    /// Where everyone sees how the servers are.
+    pub board: Arc<Board>,
 }
 
 impl fmt::Debug for Options {
@@ -113,7 +115,6 @@ struct Shared {
     publisher: Publisher,
     metrics: Arc<Metrics>,
     options: Options,
-    board: Arc<Board>,
     targets: watch::Receiver<Targets>,
     /// Set to the end of the grace once the delivery is to stop.
     stop: watch::Receiver<Option<Instant>>,
@@ -123,7 +124,6 @@ struct Shared {
 #[derive(Debug)]
 pub struct Delivery {
     arbiter: Arbiter,
-    board: Arc<Board>,
     stop: watch::Sender<Option<Instant>>,
     ended: oneshot::Receiver<()>,
 }
@@ -142,23 +142,16 @@ impl Delivery {
         let (stop, stopped) = watch::channel(None);
         let (running, ended) = oneshot::channel();
         let arbiter = Arbiter::new();
-        let board = Arc::new(Board::default());
-        let shown = Arc::clone(&board);
         arbiter.spawn_fn(move || {
             let roots = std::mem::replace(&mut options.roots, RootCertStore::empty());
             let publisher = Publisher::new(roots);
-            let shared = Shared { outbox, publisher, metrics, options, board, targets, stop: stopped };
+            let shared = Shared { outbox, publisher, metrics, options, targets, stop: stopped };
             actix_rt::spawn(async move {
                 supervise(Rc::new(shared)).await;
                 drop(running);
             });
         });
-        Self { arbiter, board: shown, stop, ended }
-    }
-
-    /// How the servers are.
-    pub fn board(&self) -> Arc<Board> {
-        Arc::clone(&self.board)
+        Self { arbiter, stop, ended }
     }
 
     /// Starts no further attempt, lets those under way finish within `grace`, and releases the

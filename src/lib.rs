@@ -20,6 +20,7 @@ pub mod outbox;
 pub mod pipeline;
 
 pub mod delivery;
+pub mod operator;
 pub mod reload;
 pub mod server;
 

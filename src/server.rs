@@ -2,10 +2,12 @@
 
 mod accept;
 mod admin;
+pub mod api;
 mod body;
 mod connection;
 mod error;
 mod ingest;
+mod replay;
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,6 +18,7 @@ use actix_web::dev::Server;
 use actix_web::{App, HttpServer, web};
 
 pub use self::admin::Admin;
+pub use self::replay::{Replayed, decide_again, replay};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::rules::live::Live;
@@ -91,12 +94,14 @@ pub fn bind_webhooks(
 /// When the address is taken or not ours.
 pub fn bind_admin(admin: Admin, listen: SocketAddr) -> io::Result<(Server, Vec<SocketAddr>)> {
     let data = web::Data::new(admin);
-    let server = HttpServer::new(move || App::new().app_data(data.clone()).configure(admin::routes))
-        .workers(1)
-        .max_connections(64)
-        .shutdown_timeout(1)
-        .disable_signals()
-        .bind(listen)?;
+    let server = HttpServer::new(move || {
+        App::new().app_data(data.clone()).configure(admin::routes).configure(api::routes)
+    })
+    .workers(1)
+    .max_connections(64)
+    .shutdown_timeout(1)
+    .disable_signals()
+    .bind(listen)?;
     let addresses = server.addrs();
     Ok((server.run(), addresses))
 }

@@ -35,9 +35,12 @@ pub struct Settings {
     /// How long delivered and dead notifications and received webhooks are kept
     #[arg(long, env = "HOOKBELL_KEEP", value_name = "TIME", default_value = "7d", value_parser = parse_duration)]
     pub keep: Duration,
-    /// How much of received webhooks is kept to be looked up; the oldest go first
+    /// How large the store may grow before received webhooks and delivered notifications go, the oldest first
     #[arg(long, env = "HOOKBELL_KEEP_SIZE", value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
     pub keep_size: usize,
+    /// Rename a store that is damaged or not Hookbell's, and begin a new one
+    #[arg(long, env = "HOOKBELL_SET_STORE_ASIDE")]
+    pub set_store_aside: bool,
     /// The largest body, also after unpacking
     #[arg(long, env = "HOOKBELL_MAX_BODY", value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
     pub max_body: usize,

@@ -1,12 +1,14 @@
 //! `hookbell healthcheck`: for images without a shell or curl.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+
+use super::reach;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -19,13 +21,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let mut address = arguments.admin;
-    // The address to listen on may mean all of them; the one to ask is then the loopback.
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip([127, 0, 0, 1].into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(std::net::Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
+    let address = reach::local(arguments.admin);
     let status = ask(address).with_context(|| format!("no answer from the admin listener at {address}"))?;
     if status != "200" {
         bail!("the gateway at {address} is not ready: it answered {status} to /readyz");

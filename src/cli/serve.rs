@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
+use actix_web::rt::task::JoinHandle;
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
 
-use super::{card, check};
+use super::{card, check, reach};
 use crate::clock::Clock;
-use crate::delivery::{self, Delivery, Observer, Patience};
+use crate::delivery::{self, Board, Delivery, Observer, Patience};
 use crate::logging;
 use crate::metrics::Metrics;
 use crate::ntfy::system_roots;
+use crate::operator::Lookout;
 use crate::outbox::{self, Outbox, StoreThread};
 use crate::reload::{Reload, Reloader, Snapshot, load, log_sources_off};
 use crate::rules::external::{Environment, ProcessEnvironment};
@@ -79,6 +81,7 @@ pub(super) struct Running {
     pub(super) address: std::net::SocketAddr,
     reload: Reload,
     delivery: Delivery,
+    lookout: JoinHandle<()>,
     outbox: Outbox,
     store: StoreThread,
     grace: Duration,
@@ -94,7 +97,12 @@ impl Running {
         let _handled_from_here_on =
             signal(SignalKind::from_raw(FILE_TOO_LARGE)).context("cannot listen for signals")?;
         let keep_size = u64::try_from(settings.keep_size).unwrap_or(u64::MAX);
-        let options = outbox::Options { keep: settings.keep, keep_size, ..outbox::Options::default() };
+        let options = outbox::Options {
+            keep: settings.keep,
+            keep_size,
+            set_aside: settings.set_store_aside,
+            ..outbox::Options::default()
+        };
         let (outbox, store) = Outbox::open(&settings.data, &options)?;
         // More descriptors than the soft limit gives; the connections are bounded by what it then is.
         let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1024);
@@ -120,9 +128,17 @@ impl Running {
                 settings.rules.display().to_string()
             )
         })?;
-        let (admin, admin_addresses) = bind_admin(Admin { gateway, reload: reload.clone() }, settings.admin)
+        let board = Arc::new(Board::default());
+        let operators =
+            Admin { gateway, reload: reload.clone(), board: board.clone(), data: settings.data.clone() };
+        let (admin, admin_addresses) = bind_admin(operators, settings.admin)
             .with_context(|| format!("cannot listen for operators on {}", settings.admin))?;
-        let delivery = Delivery::start(outbox.clone(), live.targets(), metrics, delivery_options(observer));
+        reach::announce(&settings.data, &admin_addresses)?;
+        let options = delivery_options(observer, board.clone());
+        let delivery = Delivery::start(outbox.clone(), live.targets(), metrics, options);
+        let watch =
+            Lookout { live: live.clone(), outbox: outbox.clone(), board, data: settings.data.clone() };
+        let lookout = watch.start();
         announce(&live, &addresses, &admin_addresses);
         let (webhooks_handle, admin_handle) = (webhooks.handle(), admin.handle());
         actix_web::rt::spawn(webhooks);
@@ -133,6 +149,7 @@ impl Running {
             address: addresses.first().copied().context("no address to listen on")?,
             reload,
             delivery,
+            lookout,
             outbox,
             store,
             grace: settings.grace,
@@ -157,6 +174,7 @@ impl Running {
     /// Stops taking webhooks, finishes requests, then deliveries, both within one grace; the rest stays in the store.
     pub(super) async fn stop(self) {
         let end = Instant::now() + self.grace;
+        self.lookout.abort();
         let _ = timeout_at(end, self.webhooks.stop(true)).await;
         self.delivery.stop(end.saturating_duration_since(Instant::now())).await;
         self.admin.stop(false).await;
@@ -167,7 +185,7 @@ impl Running {
     }
 }
 
-fn delivery_options(observer: Option<Observer>) -> delivery::Options {
+fn delivery_options(observer: Option<Observer>, board: Arc<Board>) -> delivery::Options {
     delivery::Options {
         patience: Patience::default(),
         clock: Clock::system(),
@@ -177,6 +195,7 @@ fn delivery_options(observer: Option<Observer>) -> delivery::Options {
             anstream::println!("{}", card::draw(&notification));
         }),
         observer,
+        board,
     }
 }
 

@@ -23,8 +23,8 @@ pub struct Trouble {
 pub struct Condition {
     /// Why it takes nothing, if it does not.
     pub trouble: Option<Trouble>,
-    /// Topics that it refuses.
-    pub held_topics: usize,
+    /// Topics that it refuses, in order.
+    pub refused_topics: Vec<String>,
 }
 
 /// The condition of every server that was sent to.

@@ -122,6 +122,8 @@ pub(super) enum Next {
 struct Hold {
     until: i64,
     times: u32,
+    /// Whether a person has to change something first.
+    forbidden: bool,
 }
 
 /// One server's gate.
@@ -173,14 +175,22 @@ impl Gate {
         self.closed.as_ref()
     }
 
+    /// Whether only one goes at a time.
+    pub(super) fn is_slow(&self) -> bool {
+        self.closed.is_some() || self.learnt_pace.is_some()
+    }
+
     /// Until when the topic has to wait.
     pub(super) fn held_until(&self, topic: &str, now: i64) -> Option<i64> {
         self.topics.get(topic).map(|hold| hold.until).filter(|until| *until > now)
     }
 
-    /// How many topics have to wait.
-    pub(super) fn held_topics(&self, now: i64) -> usize {
-        self.topics.values().filter(|hold| hold.until > now).count()
+    /// The topics that the server refuses, in order.
+    pub(super) fn forbidden_topics(&self) -> Vec<String> {
+        let mut topics: Vec<String> =
+            self.topics.iter().filter(|(_, hold)| hold.forbidden).map(|(topic, _)| topic.clone()).collect();
+        topics.sort();
+        topics
     }
 
     pub(super) fn permit(&self, now: i64, under_way: usize) -> Permit {
@@ -307,11 +317,13 @@ impl Gate {
     }
 
     fn refused(&mut self, cause: Cause, tried: Tried<'_>, now: i64, chance: f64) -> Next {
-        let hold = |until, times| Hold { until, times };
         let times = self.topics.get(tried.topic).map_or(0, |hold| hold.times + 1);
         let hold = match cause {
-            Cause::TopicLimited(wait) => hold(now + millis(wait), 0),
-            Cause::TopicForbidden => hold(now + millis(self.patience.refused.after(times, chance)), times),
+            Cause::TopicLimited(wait) => Hold { until: now + millis(wait), times: 0, forbidden: false },
+            Cause::TopicForbidden => {
+                let wait = self.patience.refused.after(times, chance);
+                Hold { until: now + millis(wait), times, forbidden: true }
+            }
             Cause::TooLarge(part) if !tried.rewritten => return Next::Cut(part),
             _ => return Next::Bury,
         };

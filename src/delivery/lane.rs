@@ -3,7 +3,7 @@
 //! A lane never polls a healthy server's queue. It asks the outbox again when something arrived, when something falls
 //! due, when the targets changed, or when its latest claim was cut short.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,10 +45,10 @@ struct Attempted {
 /// Something that was asked of the outbox.
 enum Answered {
     Claim(Result<Claimed, Unavailable>),
-    /// With the time of the next attempt in Unix milliseconds, if it is known, and a topic that waited for this.
-    Settle(Option<i64>, Option<String>),
-    /// Suspects are back at their places.
-    Recall,
+    /// With the time of the next attempt in Unix milliseconds, if it is known.
+    Settle(Option<i64>),
+    /// Something is back in line.
+    Return,
     Upkeep(Upkeep),
 }
 
@@ -66,11 +66,12 @@ pub(super) struct Lane {
     attempts: FuturesUnordered<LocalBoxFuture<'static, Attempted>>,
     /// The ids of `attempts`, each with its topic.
     under_way: HashMap<Uuid, String>,
-    /// Topics whose first one must be settled before the next may go.
-    settling: HashSet<String>,
     asked: FuturesUnordered<LocalBoxFuture<'static, Answered>>,
-    /// A claim, or what must come before the next one, is asked for.
     claiming: bool,
+    /// How much is on its way back into line. Until it is there, a claim would get what comes after it.
+    returning: usize,
+    /// Something went back into line after the claim was asked for: it may hold what comes after that.
+    outdated: bool,
     /// There may be something to claim now.
     hungry: bool,
     /// Something waits for another to be settled.
@@ -98,9 +99,10 @@ impl Lane {
             queue: VecDeque::new(),
             attempts: FuturesUnordered::new(),
             under_way: HashMap::new(),
-            settling: HashSet::new(),
             asked: FuturesUnordered::new(),
             claiming: false,
+            returning: 0,
+            outdated: false,
             hungry: true,
             blocked: false,
             due: None,
@@ -153,9 +155,8 @@ impl Lane {
             let Some(pending) = self.next_ready(&route, now) else { break };
             self.attempt(route.clone(), pending, probe);
         }
-        let window =
-            if self.gate.closed().is_some() { 1 } else { route.connections() * WINDOW_BY_CONNECTION };
-        if self.hungry && !self.claiming && self.queue.len() <= window / 2 {
+        let window = if self.gate.is_slow() { 1 } else { route.connections() * WINDOW_BY_CONNECTION };
+        if self.queue.len() <= window / 2 {
             self.claim(window);
         }
     }
@@ -163,7 +164,7 @@ impl Lane {
     /// A claim for none still tells whether something waits.
     fn look_for_parked(&mut self) {
         self.release_queue();
-        if self.hungry && !self.claiming && !self.told_parked {
+        if !self.told_parked {
             self.claim(0);
         }
     }
@@ -175,7 +176,7 @@ impl Lane {
             if let Some(until) = self.gate.held_until(&pending.topic, now) {
                 let pending = self.queue.remove(index)?;
                 self.settle(&pending, Settlement::Postpone(until), Duration::ZERO);
-            } else if self.settling.contains(&pending.topic) || self.must_wait(route, &pending.topic) {
+            } else if self.must_wait(route, &pending.topic) {
                 index += 1;
             } else {
                 return self.queue.remove(index);
@@ -211,6 +212,7 @@ impl Lane {
                 self.hungry = true;
                 if self.arrivals.take_urge() {
                     self.gate.lift(self.now());
+                    self.post();
                 }
             }
             () = clock.sleep_until(wake.unwrap_or_default()), if wake.is_some() => self.woke(),
@@ -232,6 +234,9 @@ impl Lane {
     }
 
     fn claim(&mut self, limit: usize) {
+        if !self.hungry || self.claiming || self.returning > 0 {
+            return;
+        }
         // Forgotten before the store looks, so that whatever is learnt from now on is kept.
         (self.claiming, self.hungry, self.due) = (true, false, None);
         let (outbox, name, now) = (self.shared.outbox.clone(), self.name.clone(), self.now());
@@ -262,12 +267,13 @@ impl Lane {
         };
         self.post();
         self.tell(&pending, &settlement, took, now);
-        // Kept at its place: nothing of its topic may go before the store has it back.
+        // Kept at its place: what comes after it goes back too, so that none overtakes it.
         if matches!(settlement, Settlement::Retry { at: None, .. } | Settlement::Rewrite { .. }) {
-            self.settling.insert(pending.topic.clone());
             self.release_queue();
+            self.send_back(&pending, settlement, took);
+        } else {
+            self.settle(&pending, settlement, took);
         }
-        self.settle(&pending, settlement, took);
         self.recall(first);
     }
 
@@ -323,46 +329,60 @@ impl Lane {
     fn post(&mut self) {
         let trouble = self.gate.closed().map(board::Trouble::from);
         self.report.condition(trouble.as_ref());
-        let held_topics = self.gate.held_topics(self.now());
-        self.shared.board.post(&self.name, board::Condition { trouble, held_topics });
+        let refused_topics = self.gate.forbidden_topics();
+        self.shared.options.board.post(&self.name, board::Condition { trouble, refused_topics });
     }
 
     fn settle(&mut self, pending: &Pending, settlement: Settlement, took: Duration) {
         let (outbox, id) = (self.shared.outbox.clone(), pending.id);
-        let topic = self.settling.contains(&pending.topic).then(|| pending.topic.clone());
-        self.asked.push(Box::pin(async move {
-            Answered::Settle(settle(&outbox, id, settlement, took).await, topic)
-        }));
+        self.asked
+            .push(Box::pin(async move { Answered::Settle(settle(&outbox, id, settlement, took).await) }));
     }
 
-    /// Puts suspects back before anything else is claimed.
+    /// Settles what is then claimed again before anything that comes after it.
+    fn send_back(&mut self, pending: &Pending, settlement: Settlement, took: Duration) {
+        let (outbox, id) = (self.shared.outbox.clone(), pending.id);
+        self.put_back(async move {
+            let _ = settle(&outbox, id, settlement, took).await;
+        });
+    }
+
+    /// Puts suspects back in line.
     fn recall(&mut self, first: Vec<Uuid>) {
         if first.is_empty() {
             return;
         }
         self.release_queue();
-        self.claiming = true;
         let outbox = self.shared.outbox.clone();
-        self.asked.push(Box::pin(async move {
+        self.put_back(async move {
             // Should it fail, they come at their own times.
             let _ = outbox.recall(first).await;
-            Answered::Recall
+        });
+    }
+
+    fn put_back(&mut self, work: impl Future<Output = ()> + 'static) {
+        (self.returning, self.hungry, self.outdated) = (self.returning + 1, true, self.claiming);
+        self.asked.push(Box::pin(async move {
+            work.await;
+            Answered::Return
         }));
     }
 
     fn answered(&mut self, answered: Answered) {
         match answered {
-            Answered::Settle(next, topic) => {
-                let was_waited_for = topic.is_some_and(|topic| self.settling.remove(&topic));
-                self.hungry |= was_waited_for | std::mem::take(&mut self.blocked);
+            Answered::Settle(next) => {
+                self.hungry |= std::mem::take(&mut self.blocked);
                 self.fall_due(next);
+            }
+            Answered::Return => {
+                self.returning -= 1;
+                self.hungry = true;
             }
             Answered::Claim(Ok(claimed)) => self.claimed(claimed),
             Answered::Claim(Err(_)) => {
-                self.claiming = false;
+                (self.claiming, self.outdated) = (false, false);
                 self.fall_due(Some(self.now() + millis(STORE_PAUSE)));
             }
-            Answered::Recall => (self.claiming, self.hungry) = (false, true),
             Answered::Upkeep(done) => self.report.upkeep(&done),
         }
     }
@@ -371,6 +391,9 @@ impl Lane {
         self.claiming = false;
         self.blocked |= claimed.blocked;
         self.queue.extend(claimed.deliveries);
+        if std::mem::take(&mut self.outdated) {
+            self.release_queue();
+        }
         if self.route.is_some() {
             self.fall_due(claimed.next_due);
         } else if claimed.next_due.is_some() || !self.queue.is_empty() {
@@ -393,8 +416,7 @@ impl Lane {
 
     fn release_queue(&mut self) {
         for pending in std::mem::take(&mut self.queue) {
-            self.settle(&pending, Settlement::Release, Duration::ZERO);
-            self.hungry = true;
+            self.send_back(&pending, Settlement::Release, Duration::ZERO);
         }
     }
 
@@ -409,7 +431,7 @@ impl Lane {
         for id in std::mem::take(&mut self.under_way).into_keys() {
             let outbox = self.shared.outbox.clone();
             self.asked.push(Box::pin(async move {
-                Answered::Settle(settle(&outbox, id, Settlement::Release, Duration::ZERO).await, None)
+                Answered::Settle(settle(&outbox, id, Settlement::Release, Duration::ZERO).await)
             }));
         }
         let end = grace + LAST_WRITES;

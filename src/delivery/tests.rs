@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
 use uuid::Uuid;
 
-use super::{Delivery, Options, Outcome, Patience, Targets, Why};
+use super::{Board, Delivery, Options, Outcome, Patience, Targets, Why};
 use crate::clock::Clock;
 use crate::metrics::{Metrics, Settled, State};
 use crate::ntfy::testing::{Act, Server, answer};
@@ -24,6 +24,7 @@ struct Setup {
     outbox: Outbox,
     targets: watch::Sender<Targets>,
     metrics: Arc<Metrics>,
+    board: Arc<Board>,
     delivery: Delivery,
     /// One line for each attempt that ended.
     ends: mpsc::UnboundedReceiver<String>,
@@ -70,7 +71,9 @@ impl Setup {
         let metrics = Arc::new(Metrics::new());
         let (told, ends) = mpsc::unbounded_channel();
         let (print, printed) = mpsc::unbounded_channel();
+        let board = Arc::new(Board::default());
         let options = Options {
+            board: Arc::clone(&board),
             patience,
             clock: Clock::system(),
             roots: RootCertStore::empty(),
@@ -87,7 +90,7 @@ impl Setup {
             })),
         };
         let delivery = Delivery::start(outbox.clone(), current, Arc::clone(&metrics), options);
-        Self { outbox, targets, metrics, delivery, ends, printed, store, data }
+        Self { outbox, targets, metrics, board, delivery, ends, printed, store, data }
     }
 
     async fn enqueue(&self, server: &str, topic: &str) {
@@ -211,7 +214,7 @@ async fn a_server_s_wish_for_a_pause_is_granted() {
     setup.enqueue("main", "ci").await;
     let expected = "main/ci #1 retried after 70s 429 Too Many Requests, not in ntfy's words";
     assert_eq!(setup.ends(1).await, [expected]);
-    let trouble = setup.delivery.board().conditions()["main"].trouble.clone().unwrap();
+    let trouble = setup.board.conditions()["main"].trouble.clone().unwrap();
     assert_eq!(trouble.why, Why::Limited);
     assert!((60_000..71_000).contains(&(trouble.until - unix_ms())), "{trouble:?}");
     setup.delivery.stop(GRACE).await;

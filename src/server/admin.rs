@@ -1,5 +1,6 @@
 //! The operators' listener: health, readiness, metrics, reload.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
@@ -8,6 +9,7 @@ use actix_web::{HttpResponse, Responder};
 use serde_json::{Value, json};
 
 use super::Gateway;
+use crate::delivery::{Board, Condition};
 use crate::outbox::unix_ms;
 use crate::problem::Problem;
 use crate::reload::Reload;
@@ -19,6 +21,10 @@ pub struct Admin {
     pub gateway: Arc<Gateway>,
     /// Reloads its rules.
     pub reload: Reload,
+    /// How the servers are.
+    pub board: Arc<Board>,
+    /// The folder of the store.
+    pub data: PathBuf,
 }
 
 pub(super) fn routes(config: &mut ServiceConfig) {
@@ -42,6 +48,7 @@ async fn ready(admin: Data<Admin>) -> impl Responder {
     HttpResponse::build(status).json(json!({
         "ready": store.is_ok(),
         "rules": rules(&admin),
+        "servers": servers(&admin),
         "store": match store {
             Ok(()) => json!({ "writable": true }),
             Err(error) => json!({ "writable": false, "error": error.to_string() }),
@@ -63,6 +70,22 @@ fn rules(admin: &Admin) -> Value {
     })
 }
 
+/// What notifications were sent to so far, and what it takes now.
+fn servers(admin: &Admin) -> Value {
+    let time = |ms: i64| jiff::Timestamp::from_millisecond(ms).unwrap_or_default().to_string();
+    let condition = |Condition { trouble, refused_topics }: Condition| match trouble {
+        None => json!({ "state": "open", "refused_topics": refused_topics }),
+        Some(trouble) => json!({
+            "state": trouble.why.name(),
+            "since": time(trouble.since),
+            "next_attempt": time(trouble.until),
+            "reason": trouble.reason,
+            "refused_topics": refused_topics,
+        }),
+    };
+    admin.board.conditions().into_iter().map(|(name, found)| (name, condition(found))).collect()
+}
+
 fn mistake(problem: &Problem) -> Value {
     json!({
         "place": problem.place.as_ref().map(ToString::to_string),
@@ -77,6 +100,7 @@ async fn metrics(admin: Data<Admin>) -> impl Responder {
         metrics.queue_depth.set(i64::try_from(depth.waiting).unwrap_or(i64::MAX));
         let age = depth.oldest_ms.map_or(0, |oldest| (unix_ms() - oldest).max(0) / 1000);
         metrics.queue_oldest_seconds.set(age);
+        metrics.dead_letters.set(i64::try_from(depth.dead).unwrap_or(i64::MAX));
     }
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     HttpResponse::Ok().insert_header((CONTENT_TYPE, kind)).body(metrics.render())

@@ -33,7 +33,7 @@ fn a_healthy_gateway_says_so() {
     let rules = json!({
         "rules": 1, "sources": ["on"], "off": [{ "source": "off", "waits_for": ["OFF_SECRET"] }], "stale": null,
     });
-    let expected = json!({ "ready": true, "rules": rules, "store": { "writable": true } });
+    let expected = json!({ "ready": true, "rules": rules, "servers": {}, "store": { "writable": true } });
     assert_eq!((ready.status, ready.json()), (200, expected));
 }
 

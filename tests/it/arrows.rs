@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 10] = [
     &["pipeline", "outbox", "ntfy"],
     &["cases"],
     &["delivery", "reload"],
-    &["server"],
+    &["server", "operator"],
     &["settings"],
     &["cli"],
     &["main"],

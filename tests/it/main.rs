@@ -12,6 +12,7 @@ mod documents;
 mod durability;
 mod edges;
 mod first_steps;
+mod limits;
 mod records;
 mod refusals;
 mod reload;

@@ -165,14 +165,15 @@ fn a_topic_that_is_refused_holds_up_no_other() {
     let mut gate = gate();
     assert_eq!(fail(&mut gate, Cause::TopicForbidden, tried(1), 0), Next::Hold(60_000));
     assert_eq!((gate.held_until("ci", 0), gate.held_until("other", 0)), (Some(60_000), None));
-    assert_eq!((gate.permit(0, 0), gate.held_topics(0)), (Permit::Open, 1));
+    assert_eq!((gate.permit(0, 0), gate.forbidden_topics()), (Permit::Open, vec!["ci".to_owned()]));
     assert_eq!(fail(&mut gate, Cause::TopicForbidden, tried(1), 60_000), Next::Hold(180_000));
     gate.lift(100_000);
     assert_eq!(gate.held_until("ci", 100_000), None);
     let minute = Cause::TopicLimited(Duration::from_secs(60));
     assert_eq!(fail(&mut gate, minute, tried(1), 0), Next::Hold(60_000));
+    assert_eq!(gate.forbidden_topics(), [""; 0]);
     gate.delivered("ci", false, 60_000);
-    assert_eq!(gate.held_topics(0), 0);
+    assert_eq!(gate.held_until("ci", 0), None);
 }
 
 #[test]
