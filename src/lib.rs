@@ -9,6 +9,7 @@ pub mod metrics;
 pub mod notification;
 pub mod problem;
 pub mod secret;
+pub mod words;
 
 pub mod auth;
 pub mod payload;

@@ -69,9 +69,11 @@ impl Publisher {
     }
 
     /// Makes one attempt to publish `payload`, the JSON that ntfy takes at its root, within the
-    /// target's timeout. Every failure is an [`Answer`]; none is an error.
-    pub async fn publish(&self, target: &Target, payload: &str) -> Answer {
-        let attempt = self.attempt(target, Bytes::copy_from_slice(payload.as_bytes()));
+    /// target's timeout. Every failure is an [`Answer`]; none is an error. A `probe` asks a server
+    /// that may be down: then a closed connection is an answer too, and is not tried again at once.
+    pub async fn publish(&self, target: &Target, payload: &str, probe: bool) -> Answer {
+        let retries = if probe { 0 } else { STALE_RETRIES };
+        let attempt = self.attempt(target, Bytes::copy_from_slice(payload.as_bytes()), retries);
         match tokio::time::timeout(target.timeout, attempt).await {
             Ok(answer) => answer,
             Err(_) => {
@@ -83,11 +85,11 @@ impl Publisher {
         }
     }
 
-    async fn attempt(&self, target: &Target, payload: Bytes) -> Answer {
+    async fn attempt(&self, target: &Target, payload: Bytes, retries: usize) -> Answer {
         let mut tries = 0;
         let sent = loop {
             match self.send(target, payload.clone()).await {
-                Err(error) if tries < STALE_RETRIES && closed_unanswered(&error) => tries += 1,
+                Err(error) if tries < retries && closed_unanswered(&error) => tries += 1,
                 sent => break sent,
             }
         };

@@ -16,6 +16,7 @@ use crate::rules::external::ProcessEnvironment;
 use crate::rules::set::RuleSet;
 use crate::server::api::{self, Ids};
 use crate::server::{decide_again, replay};
+use crate::words::counted;
 
 /// Flags of `replay`.
 #[derive(Debug, Args)]
@@ -105,19 +106,14 @@ fn tell(results: &[Value], json: bool) -> ExitCode {
         let webhook = result["webhook"].as_str().unwrap_or_default();
         match result["error"].as_str() {
             Some(error) => println!("{webhook}  not replayed: {error}"),
-            None => println!(
-                "{webhook}  {} notification(s), as webhook {}",
-                result["notifications"],
-                text(&result["replay"])
-            ),
+            None => {
+                let count = counted(result["notifications"].as_u64().unwrap_or(0), "notification");
+                println!("{webhook}  {count}, as webhook {}", result["replay"].as_str().unwrap_or_default());
+            }
         }
     }
     let failed = results.iter().any(|result| result.get("error").is_some());
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 fn dry_run(arguments: &Arguments) -> Result<ExitCode> {

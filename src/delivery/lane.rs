@@ -249,7 +249,7 @@ impl Lane {
         let (shared, in_flight) = (Rc::clone(&self.shared), self.report.attempt());
         self.attempts.push(Box::pin(async move {
             let start = Instant::now();
-            let answer = route.send(&shared, &pending).await;
+            let answer = route.send(&shared, &pending, probe).await;
             drop(in_flight);
             Attempted { pending, answer, took: start.elapsed(), probe }
         }));

@@ -39,9 +39,9 @@ impl Route {
     }
 
     /// Makes one attempt.
-    pub(super) async fn send(&self, shared: &Shared, pending: &Pending) -> Answer {
+    pub(super) async fn send(&self, shared: &Shared, pending: &Pending, probe: bool) -> Answer {
         match self {
-            Self::Ntfy(target) => shared.publisher.publish(target, &pending.payload).await,
+            Self::Ntfy(target) => shared.publisher.publish(target, &pending.payload, probe).await,
             Self::Terminal => {
                 (shared.options.terminal)(&pending.payload);
                 Answer::Delivered { receipt: None }

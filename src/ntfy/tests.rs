@@ -45,7 +45,7 @@ async fn a_publish_posts_the_json_at_the_root_with_the_credentials() {
     let server = Server::start(|_, _| stored()).await;
     let authorization = Some(Secret::new("Bearer tk_1"));
     let target = Target { authorization, ..server.target() };
-    assert_eq!(publisher().publish(&target, r#"{"topic":"ci"}"#).await, delivered());
+    assert_eq!(publisher().publish(&target, r#"{"topic":"ci"}"#, false).await, delivered());
     let request = server.seen.borrow().requests[0].clone();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     let head = head.to_lowercase();
@@ -74,7 +74,7 @@ async fn one_connection_serves_answers_of_every_kind() {
     let (publisher, target) = (publisher(), server.target());
     let mut answers = Vec::new();
     for _ in 0..7 {
-        answers.push(publisher.publish(&target, "{}").await);
+        answers.push(publisher.publish(&target, "{}", false).await);
     }
     let expected = [
         failing("50001 oops"),
@@ -107,9 +107,9 @@ async fn an_answer_without_an_end_is_given_up() {
     })
     .await;
     let publisher = publisher();
-    let first = publisher.publish(&server.target(), "{}").await;
+    let first = publisher.publish(&server.target(), "{}", false).await;
     assert_eq!(first, failing("500 Internal Server Error, not in ntfy's words"));
-    assert_eq!(publisher.publish(&server.target(), "{}").await, delivered());
+    assert_eq!(publisher.publish(&server.target(), "{}", false).await, delivered());
     assert_eq!(server.seen.borrow().accepted, 2);
 }
 
@@ -123,8 +123,8 @@ async fn a_server_that_hangs_costs_the_target_s_timeout() {
     .await;
     let target = Target { timeout: Duration::from_millis(100), ..server.target() };
     let publisher = publisher();
-    assert_eq!(publisher.publish(&target, "{}").await, failing("no complete answer within 100ms"));
-    assert_eq!(publisher.publish(&target, "{}").await, failing("no complete answer within 100ms"));
+    assert_eq!(publisher.publish(&target, "{}", false).await, failing("no complete answer within 100ms"));
+    assert_eq!(publisher.publish(&target, "{}", false).await, failing("no complete answer within 100ms"));
 }
 
 #[actix_web::test]
@@ -132,7 +132,7 @@ async fn a_connection_that_closed_while_idle_is_replaced_at_once() {
     let mut server = Server::start(|_, _| Act::AnswerThenClose(answer("200 OK", "", STORED))).await;
     let (publisher, target) = (publisher(), server.target());
     for n in 1..=5 {
-        assert_eq!(publisher.publish(&target, "{}").await, delivered());
+        assert_eq!(publisher.publish(&target, "{}", false).await, delivered());
         server.until(|seen| seen.closed_by_us == n).await;
     }
     assert_eq!(server.seen.borrow().requests.len(), 5);
@@ -148,7 +148,7 @@ async fn a_kept_connection_that_closes_under_the_request_is_replaced_at_once() {
     .await;
     let (publisher, target) = (publisher(), server.target());
     for _ in 0..3 {
-        assert_eq!(publisher.publish(&target, "{}").await, delivered());
+        assert_eq!(publisher.publish(&target, "{}", false).await, delivered());
     }
     let seen = server.seen.borrow();
     assert_eq!((seen.accepted, seen.requests.len()), (3, 5));
@@ -157,9 +157,11 @@ async fn a_kept_connection_that_closes_under_the_request_is_replaced_at_once() {
 #[actix_web::test]
 async fn a_server_that_always_closes_unanswered_is_left_to_the_backoff() {
     let server = Server::start(|_, _| Act::Close).await;
-    let answer = publisher().publish(&server.target(), "{}").await;
+    let answer = publisher().publish(&server.target(), "{}", false).await;
     assert_eq!(answer, unreachable("the connection was closed before an answer"));
     assert_eq!(server.seen.borrow().requests.len(), 3);
+    assert_eq!(publisher().publish(&server.target(), "{}", true).await, answer);
+    assert_eq!(server.seen.borrow().requests.len(), 4, "a probe is one request");
 }
 
 #[actix_web::test]
@@ -167,7 +169,7 @@ async fn a_server_that_is_not_there_is_tried_later() {
     let server = Server::start(|_, _| stored()).await;
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let target = Target { url: format!("http://{nobody}/"), ..server.target() };
-    match publisher().publish(&target, "{}").await {
+    match publisher().publish(&target, "{}", false).await {
         Answer::Failed(Failure { cause: Cause::Unreachable, reason, .. }) => {
             assert!(reason.starts_with("cannot connect: "), "{reason}");
         }
@@ -178,7 +180,7 @@ async fn a_server_that_is_not_there_is_tried_later() {
 #[actix_web::test]
 async fn something_that_does_not_speak_http_is_tried_later() {
     let server = Server::start(|_, _| Act::Answer("220 mail.example ESMTP\r\n\r\n".to_owned())).await;
-    match publisher().publish(&server.target(), "{}").await {
+    match publisher().publish(&server.target(), "{}", false).await {
         Answer::Failed(Failure { cause: Cause::Failing, reason, .. }) => {
             assert!(reason.starts_with("not an HTTP answer"), "{reason}")
         }
@@ -191,11 +193,11 @@ async fn an_https_server_is_reached_through_a_trusted_root_only() {
     let port = serve_tls_once_each(2);
     let any = Server::start(|_, _| stored()).await.target();
     let target = Target { url: format!("https://localhost:{port}/"), ..any };
-    let refused = publisher().publish(&target, "{}").await;
+    let refused = publisher().publish(&target, "{}", false).await;
     assert_eq!(refused, unreachable("cannot connect: invalid peer certificate: UnknownIssuer"));
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(CERTIFICATE)).unwrap();
-    assert_eq!(Publisher::new(roots).publish(&target, "{}").await, delivered());
+    assert_eq!(Publisher::new(roots).publish(&target, "{}", false).await, delivered());
 }
 
 /// A self-signed certificate of `localhost`, valid for a century.

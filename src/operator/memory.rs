@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::signs::{Sign, Signs};
+use crate::words::counted;
 
 /// The least time between two messages of one kind, in milliseconds.
 const CALM: i64 = 60 * 60 * 1000;
@@ -77,10 +78,11 @@ impl Memory {
         }
         (self.dead, self.dead_told_at) = (Some(dead), Some(now));
         Some(News {
-            title: format!("{} new dead letter(s)", dead - known),
+            title: counted(dead - known, "new dead letter"),
             message: format!(
-                "{dead} notification(s) could not be delivered and are not tried again by themselves.\n\
-                 See why: hookbell outbox list --state dead\nOnce that is mended: hookbell outbox retry --dead"
+                "{} could not be delivered and will not be tried again by itself.\n\
+                 See why: hookbell outbox list --state dead\nOnce that is mended: hookbell outbox retry --dead",
+                counted(dead, "notification")
             ),
             sequence: "hookbell-dead-letters".to_owned(),
             over: false,
@@ -167,10 +169,10 @@ mod tests {
     fn dead_letters_are_told_when_they_grow_together_within_an_hour() {
         let mut memory = Memory::default();
         assert_eq!(memory.compare(Signs::new(), 5, 0), [], "they were there before");
-        assert_eq!(titles(&memory.compare(Signs::new(), 7, 1)), ["2 new dead letter(s)"]);
+        assert_eq!(titles(&memory.compare(Signs::new(), 7, 1)), ["2 new dead letters"]);
         assert_eq!(memory.compare(Signs::new(), 9, 2), []);
-        assert_eq!(titles(&memory.compare(Signs::new(), 10, CALM + 1)), ["3 new dead letter(s)"]);
+        assert_eq!(titles(&memory.compare(Signs::new(), 10, CALM + 1)), ["3 new dead letters"]);
         assert_eq!(memory.compare(Signs::new(), 0, 2 * CALM), []);
-        assert_eq!(titles(&memory.compare(Signs::new(), 1, 3 * CALM)), ["1 new dead letter(s)"]);
+        assert_eq!(titles(&memory.compare(Signs::new(), 1, 3 * CALM)), ["1 new dead letter"]);
     }
 }

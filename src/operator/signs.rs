@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::delivery::{Board, Condition, Trouble, Why};
 use crate::rules::live::Live;
+use crate::words::counted;
 
 /// A server that is down this long is worth a message, in milliseconds: a restart is not.
 const DOWN: i64 = 5 * 60 * 1000;
@@ -27,7 +28,7 @@ pub(super) type Signs = BTreeMap<Sign, String>;
 pub(super) fn look(live: &Live, board: &Board, data: &Path, now: i64) -> Signs {
     let mut signs = Signs::new();
     if let Some(stale) = live.stale() {
-        let mistakes = stale.problems.len();
+        let mistakes = counted(stale.problems.len() as u64, "mistake");
         let first = stale.problems.first().map(|problem| {
             let place = problem.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
             format!("{place}{}", problem.message)
@@ -35,7 +36,7 @@ pub(super) fn look(live: &Live, board: &Board, data: &Path, now: i64) -> Signs {
         let first = first.unwrap_or_default();
         signs.insert(
             Sign::RulesStale,
-            format!("The rules on disk hold {mistakes} mistake(s), older ones stay in force.\n{first}"),
+            format!("The rules on disk hold {mistakes}, older ones stay in force.\n{first}"),
         );
     }
     for (server, condition) in board.conditions() {

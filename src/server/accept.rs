@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::notification::Topic;
-use crate::outbox::{Once, Outgoing, Record, Verdict, VerdictOutcome, Webhook};
+use crate::outbox::{Once, Outgoing, Record, Verdict, VerdictOutcome, Webhook, unix_ms};
 use crate::pipeline::{Decision, Planned};
 use crate::rules::source::Source;
 
@@ -37,11 +37,13 @@ fn assemble(
     order: Order,
 ) -> Webhook {
     let verdict = verdict(&decision);
+    // What is replayed waits from now on, however old its webhook is.
+    let received_at = if order == Order::Free { record.received_at } else { unix_ms() };
     let outgoing = |(index, planned)| outgoing(planned, &sequence_id(sequences_of, index), order);
     Webhook {
         id: if order == Order::Free { sequences_of } else { Uuid::now_v7() },
         source: source.name.clone(),
-        received_at: record.received_at,
+        received_at,
         record: Some(record),
         verdict,
         once,

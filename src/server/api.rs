@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
+use actix_web::error::{InternalError, JsonPayloadError};
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Data, Json, JsonConfig, ServiceConfig};
-use actix_web::{HttpResponse, Responder};
+use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
@@ -38,17 +39,28 @@ pub struct Met {
 }
 
 pub(super) fn routes(config: &mut ServiceConfig) {
-    let mistake = |error: actix_web::error::JsonPayloadError, _: &_| {
-        let answer = HttpResponse::build(actix_web::ResponseError::status_code(&error))
-            .json(json!({ "error": error.to_string() }));
-        actix_web::error::InternalError::from_response(error, answer).into()
-    };
     config
         .app_data(JsonConfig::default().limit(LARGEST).content_type_required(true).error_handler(mistake))
         .route("/api/outbox/retry", web::post().to(retry))
         .route("/api/outbox/retry-dead", web::post().to(retry_dead))
         .route("/api/outbox/drop", web::post().to(discard))
         .route("/api/replay", web::post().to(replay_all));
+}
+
+/// 415 without the right content type, 413 for too much, 400 for what cannot be read.
+fn mistake(error: JsonPayloadError, _: &HttpRequest) -> actix_web::Error {
+    let status = match &error {
+        JsonPayloadError::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        JsonPayloadError::Overflow { .. } | JsonPayloadError::OverflowKnownLength { .. } => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
+        _ => StatusCode::BAD_REQUEST,
+    };
+    let reason = match &error {
+        JsonPayloadError::ContentType => "send it as content-type application/json".to_owned(),
+        error => error.to_string(),
+    };
+    InternalError::from_response(error, HttpResponse::build(status).json(json!({ "error": reason }))).into()
 }
 
 async fn retry(admin: Data<Admin>, wish: Json<Ids>) -> impl Responder {

@@ -108,11 +108,13 @@ impl Delivery<'_> {
     }
 
     async fn store(&self, decision: Decision, record: Record) -> Result<Taken, Refused> {
-        let webhook = accept::webhook(self.source, decision, record);
+        let mut webhook = accept::webhook(self.source, decision, record);
         let (id, notifications) = (webhook.id, webhook.notifications.len());
         let servers: Vec<_> = webhook.notifications.iter().map(|one| one.server.clone()).collect();
         let rules = webhook.verdict.rules.join(", ");
         if notifications == 0 {
+            // Nothing was promised, so nothing can be repeated.
+            webhook.once = None;
             self.gateway.outbox.record(webhook);
             tracing::info!(%id, source = self.source.name, rules, notifications, "webhook accepted");
             return Ok(Taken { id, notifications, duplicate: false });

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::support::Gateway;
+use crate::support::disk;
 use crate::support::load::NUMBERS;
 use crate::support::wait::until;
 use crate::support::wire;
@@ -113,18 +114,11 @@ fn running_out_of_file_descriptors_neither_spins_nor_floods_the_log_and_passes()
 
 #[test]
 fn a_full_disk_refuses_with_503_and_service_returns_with_space() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-        .arg(folder.path())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !mounted {
-        eprintln!("skipped: this user cannot mount a small file system");
-        return;
-    }
-    let gateway = Gateway::with_rules(NUMBERS).data(folder.path()).start();
-    let filler = folder.path().join("filler");
+    let Some(disk) = disk::small("1m") else {
+        return eprintln!("skipped: this user cannot mount a small file system");
+    };
+    let gateway = Gateway::with_rules(NUMBERS).data(disk.path()).start();
+    let filler = disk.path().join("filler");
     std::fs::write(&filler, vec![0; 2 << 20]).expect_err("the file system is small");
     let post = || gateway.post("/n", &[], format!("{{\"n\":1,\"x\":\"{}\"}}", "x".repeat(50_000)));
     let refused = until("a refusal", || Some(post()).filter(|answer| answer.status != 200));
@@ -138,8 +132,6 @@ fn a_full_disk_refuses_with_503_and_service_returns_with_space() {
     );
     std::fs::remove_file(&filler).expect("to make room");
     until("service again", || (post().status == 200).then_some(()));
-    drop(gateway);
-    let _ = std::process::Command::new("umount").arg(folder.path()).status();
 }
 
 #[test]
@@ -149,4 +141,56 @@ fn a_limit_on_file_sizes_refuses_with_503_and_ends_nothing() {
     let refused = until("a refusal", || Some(post()).filter(|answer| answer.status != 200));
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")), "{}", refused.text);
     assert_eq!(gateway.admin("GET", "/healthz").status, 200);
+}
+
+/// What a start says before it ends, and whether it failed.
+fn failed_start(plan: &crate::support::gateway::Plan) -> String {
+    let output = plan.command().output().expect("to start the gateway");
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).expect("utf-8")
+}
+
+#[test]
+fn a_read_only_disk_is_told_at_the_start_with_a_remedy() {
+    let Some(disk) = disk::read_only() else {
+        return eprintln!("skipped: this user cannot mount a file system");
+    };
+    let told = failed_start(&Gateway::with_rules(NUMBERS).data(disk.path()));
+    let expected =
+        format!("error: cannot use the data directory `{}`; make it writable", disk.path().display());
+    assert!(told.contains(&expected), "{told}");
+}
+
+#[test]
+fn a_corrupt_store_is_told_at_the_start_and_set_aside_when_asked() {
+    let plan = Gateway::with_rules(NUMBERS);
+    let gateway = plan.start();
+    for n in 0..200 {
+        assert_eq!(gateway.post("/n", &[], format!("{{\"n\":{n}}}")).status, 200);
+    }
+    gateway.signal("TERM");
+    assert!(gateway.wait().success());
+    let file = plan.data_folder().join("hookbell.db");
+    let mut bytes = std::fs::read(&file).expect("a store");
+    bytes[4096..].fill(0xA5);
+    std::fs::write(&file, &bytes).expect("to damage it");
+    let told = failed_start(&plan);
+    assert!(told.contains("hookbell.db` is damaged: ") && told.contains("--set-store-aside"), "{told}");
+    let untouched = |path: &std::path::Path| std::fs::read(path).expect("a store")[4096..] == bytes[4096..];
+    assert!(untouched(&file), "nothing is moved unasked");
+    let gateway = plan.env("HOOKBELL_SET_STORE_ASIDE", "true").start();
+    assert_eq!(gateway.post("/n", &[], "{\"n\":1}").status, 200);
+    let aside = std::fs::read_dir(gateway.data_folder()).expect("a folder").flatten();
+    let aside: Vec<_> =
+        aside.filter(|entry| entry.file_name().to_string_lossy().contains(".aside-")).collect();
+    assert!(aside.len() == 1 && untouched(&aside[0].path()), "{aside:?}");
+}
+
+#[test]
+fn a_second_gateway_on_the_same_store_is_refused() {
+    let plan = Gateway::with_rules(NUMBERS);
+    let gateway = plan.start();
+    let told = failed_start(&plan);
+    assert!(told.contains("error: another hookbell uses the data directory `"), "{told}");
+    assert_eq!(gateway.post("/n", &[], "{\"n\":1}").status, 200);
 }

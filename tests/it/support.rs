@@ -1,6 +1,7 @@
 //! What the tests share.
 
 pub mod command;
+pub mod disk;
 pub mod fast;
 pub mod gateway;
 pub mod load;

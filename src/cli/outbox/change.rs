@@ -11,6 +11,7 @@ use crate::cli::reach::{Reach, pieces};
 use crate::clock::unix_ms;
 use crate::outbox::{DeadFilter, Reached};
 use crate::server::api::Met;
+use crate::words::counted;
 
 pub(super) fn retry(data: &Path, ids: &[Uuid], json: bool) -> Result<ExitCode> {
     within_system(async {
@@ -59,7 +60,7 @@ pub(super) fn retry_dead(
         if json {
             println!("{}", json!({ "retried": total }));
         } else {
-            println!("{total} dead notification(s) wait to be sent{}", later(&reach));
+            println!("{} to be sent once more{}", counted(total, "dead notification"), later(&reach));
         }
         reach.close().await;
         Ok(ExitCode::SUCCESS)

@@ -97,6 +97,11 @@ impl Gateway {
         self.send(self.admin, method, path, &[], b"")
     }
 
+    /// A request with a body to the admin listener.
+    pub fn admin_post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.send(self.admin, "POST", path, headers, body)
+    }
+
     fn send(
         &self,
         to: SocketAddr,
@@ -227,6 +232,11 @@ impl Plan {
     /// The folder of rules.
     pub fn rules_folder(&self) -> PathBuf {
         self.rules.clone()
+    }
+
+    /// The folder of the store.
+    pub fn data_folder(&self) -> PathBuf {
+        self.data.clone()
     }
 
     /// Runs the gateway through another program, such as `prlimit --nofile=64`.
