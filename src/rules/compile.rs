@@ -149,15 +149,15 @@ fn compile_targets(
 ) -> Targets {
     let servers = entries(documents, |document| &document.servers, "server", problems);
     let defined = servers.iter().any(|(key, _)| key.name == server::DEFAULT);
-    server::check_fallbacks(&servers, problems);
     let mut targets: Targets = servers
-        .into_iter()
+        .iter()
         .filter_map(|(key, raw)| server::compile_server(&key.name, raw, problems))
         .map(|target| (target.name.clone(), Arc::new(target)))
         .collect();
     if !defined && let Some(target) = server::server_of(environment, problems) {
         targets.insert(target.name.clone(), Arc::new(target));
     }
+    server::check_fallbacks(&servers, &targets, problems);
     targets
 }
 

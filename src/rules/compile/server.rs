@@ -1,5 +1,6 @@
 //! From `servers:` to [`Target`]s.
 
+use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::rules::decode::{At, RawSecret};
 use crate::rules::external::Environment;
 use crate::rules::node::Key;
 use crate::rules::raw;
-use crate::rules::target::{Fallback, Operator, Pace, Target};
+use crate::rules::target::{Fallback, Operator, Pace, Target, Targets};
 use crate::secret::Secret;
 
 /// The server that notifications go to unless a rule says otherwise.
@@ -164,7 +165,11 @@ fn connections(given: Option<&At<u64>>, problems: &mut Problems) -> Option<NonZe
 }
 
 fn compile_pace(raw: &raw::Pace, problems: &mut Problems) -> Option<Pace> {
-    let per = span("per", Some(&raw.per), Duration::from_secs(5), problems);
+    let per = raw.per.value;
+    if per.is_zero() {
+        let problem = Problem::at(&raw.per.place, "per must not be zero");
+        problems.push(problem.help("5s is what ntfy allows by default"));
+    }
     let Some(burst) = &raw.burst else { return Some(Pace { burst: NonZeroU32::MIN, per }) };
     let valid = u32::try_from(burst.value).ok().and_then(NonZeroU32::new);
     if valid.is_none() {
@@ -178,6 +183,12 @@ fn compile_pace(raw: &raw::Pace, problems: &mut Problems) -> Option<Pace> {
 fn compile_fallback(server: &raw::Server, problems: &mut Problems) -> Option<Fallback> {
     let after = span("fallback_after", server.fallback_after.as_ref(), FALLBACK_AFTER, problems);
     match (&server.fallback, &server.fallback_after) {
+        (Some(_), Some(given)) if server.expire.as_ref().is_some_and(|expire| expire.value <= after) => {
+            let message = "a notification expires before it can go to the fallback";
+            problems
+                .push(Problem::at(&given.place, message).help("make `fallback_after` shorter than `expire`"));
+            None
+        }
         (Some(fallback), _) => Some(Fallback { server: fallback.value.clone(), after }),
         (None, Some(given)) => {
             problems.push(
@@ -191,17 +202,23 @@ fn compile_fallback(server: &raw::Server, problems: &mut Problems) -> Option<Fal
 }
 
 /// Fallbacks must lead somewhere else, and not in a circle.
-pub(super) fn check_fallbacks(servers: &[(&Key, &At<raw::Server>)], problems: &mut Problems) {
+pub(super) fn check_fallbacks(
+    servers: &[(&Key, &At<raw::Server>)],
+    targets: &Targets,
+    problems: &mut Problems,
+) {
+    let written = servers.iter().map(|(key, _)| key.name.as_str());
+    let known: BTreeSet<&str> = written.chain(targets.keys().map(String::as_str)).collect();
     let next = |name: &str| {
         let (_, server) = servers.iter().find(|(key, _)| key.name == name)?;
         server.value.fallback.as_ref()
     };
     for (key, server) in servers {
         let Some(fallback) = &server.value.fallback else { continue };
-        let known: Vec<&str> = servers.iter().map(|(key, _)| key.name.as_str()).collect();
-        if !known.contains(&fallback.value.as_str()) {
+        if !known.contains(fallback.value.as_str()) {
             let message = format!("unknown server {:?}", fallback.value);
-            problems.push(Problem::at(&fallback.place, message).help(suggestion(&fallback.value, known)));
+            let help = suggestion(&fallback.value, known.iter().copied());
+            problems.push(Problem::at(&fallback.place, message).help(help));
             continue;
         }
         let chain = std::iter::successors(Some(fallback), |at| next(&at.value)).take(servers.len());
