@@ -98,7 +98,7 @@ impl Outbox {
     /// [`Unavailable`]: none of them is stored.
     pub async fn enqueue(&self, webhook: Webhook) -> Result<Enqueued, Unavailable> {
         let (reply, answer) = oneshot::channel();
-        self.commands.try_send(Command::Enqueue(webhook, reply)).map_err(|error| match error {
+        self.commands.try_send(Command::Enqueue(Box::new(webhook), reply)).map_err(|error| match error {
             TrySendError::Full(_) => Unavailable::Full,
             TrySendError::Closed(_) => Unavailable::ended(),
         })?;
@@ -109,7 +109,7 @@ impl Outbox {
     /// promised for it. A queue that is full drops the record.
     pub fn record(&self, webhook: Webhook) {
         let (unheard, _) = oneshot::channel();
-        let _ = self.commands.try_send(Command::Enqueue(webhook, unheard));
+        let _ = self.commands.try_send(Command::Enqueue(Box::new(webhook), unheard));
     }
 
     /// Claims at most `limit` notifications for `server` that are due at `now_ms` (Unix

@@ -93,7 +93,7 @@ fn compile(folder: &Path) -> Option<RuleSet> {
 }
 
 fn progress(done: usize, all: usize) {
-    if all > 100 && (done == all || done % 100 == 0) {
+    if all > 100 && (done == all || done.is_multiple_of(100)) {
         eprintln!("replayed {done} of {all}");
     }
 }

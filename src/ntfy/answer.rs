@@ -148,9 +148,13 @@ fn reason(status: StatusCode, headers: &HeaderMap, told: Told) -> String {
     if let (Some(code), Some(error)) = (told.code, told.error) {
         return format!("{code} {error}");
     }
+    let name = status.canonical_reason().map(|name| format!(" {name}")).unwrap_or_default();
+    let number = status.as_u16();
     match headers.get(header::LOCATION).and_then(|to| to.to_str().ok()) {
-        Some(to) if status.is_redirection() => format!("{status}, to `{to}`; use that as the server's url"),
-        _ => format!("{status}, not in ntfy's words"),
+        Some(to) if status.is_redirection() => {
+            format!("{number}{name}, to `{to}`; use that as the server's url")
+        }
+        _ => format!("{number}{name}, not in ntfy's words"),
     }
 }
 

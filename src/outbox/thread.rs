@@ -26,7 +26,7 @@ type Answer = Box<dyn FnOnce(&Result<(), Unavailable>, &mut Store)>;
 /// What a handle asks of the thread.
 #[derive(Debug)]
 pub(super) enum Command {
-    Enqueue(Webhook, Reply<Enqueued>),
+    Enqueue(Box<Webhook>, Reply<Enqueued>),
     Claim { server: String, limit: usize, now_ms: i64, reply: Reply<Claimed> },
     Settle { id: Uuid, settlement: Settlement, took: Duration, reply: Reply<()> },
     Recall(Vec<Uuid>, Reply<()>),

@@ -161,7 +161,6 @@ fn the_first_rule_of_the_readme_works_as_told() {
     let text = document("README.md");
     let rules = blocks(&text).into_iter().find(|(kind, _)| *kind == "yaml").expect("a rule").1;
     let gateway = Gateway::with_rules(&rules).start();
-    let folder = gateway.rules_folder();
     let mut ran = 0;
     for command in commands() {
         // The two commands that do everything are CI's; the gateway of the third is running already.
@@ -181,17 +180,18 @@ fn the_first_rule_of_the_readme_works_as_told() {
         }
         let words: Vec<&str> = words.split(' ').collect();
         let input = command.split('\'').nth(1).unwrap_or_default();
-        let output = run_beside(&folder, &words, input);
+        let output = run_beside(&gateway, &words, input);
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         ran += 1;
     }
-    assert_eq!(ran, 3, "a command of the README is not run by this test: {:#?}", commands());
+    assert_eq!(ran, 4, "a command of the README is not run by this test: {:#?}", commands());
 }
 
-/// Runs hookbell where `my-rules` is the folder of rules.
-fn run_beside(rules: &std::path::Path, words: &[&str], input: &str) -> std::process::Output {
+/// Runs hookbell where `my-rules` and `data` are the gateway's folders.
+fn run_beside(gateway: &Gateway, words: &[&str], input: &str) -> std::process::Output {
     let folder = tempdir().expect("a folder");
-    std::os::unix::fs::symlink(rules, folder.path().join("my-rules")).expect("a link");
+    std::os::unix::fs::symlink(gateway.rules_folder(), folder.path().join("my-rules")).expect("a link");
+    std::os::unix::fs::symlink(gateway.data_folder(), folder.path().join("data")).expect("a link");
     let mut child = Command::new(env!("CARGO_BIN_EXE_hookbell"))
         .args(words)
         .current_dir(folder.path())

@@ -43,7 +43,7 @@ fn cut_short(plan: &Plan, next: &AtomicU64) -> BTreeSet<u64> {
     let (to, stop) = (gateway.webhooks, AtomicBool::new(false));
     let load: Load = std::thread::scope(|scope| {
         let load = scope.spawn(|| load::run(to, 4, next, &stop));
-        let enough = next.load(Ordering::Relaxed) + fastrand::u64(1..120);
+        let enough = next.load(Ordering::Relaxed) + fastrand::u64(1..60);
         until("some load", || (next.load(Ordering::Relaxed) > enough).then_some(()));
         gateway.kill();
         stop.store(true, Ordering::Relaxed);
@@ -82,6 +82,7 @@ fn killed_at_fifty_random_moments_the_gateway_loses_nothing_it_accepted_and_doub
     let untrue: Vec<_> =
         kept.iter().filter(|(number, state)| *state == "delivered" && !there.contains(number)).collect();
     assert!(untrue.is_empty(), "called delivered, but not there: {untrue:?}");
+    ntfy.set(Behaviour { failure_rate: 0.0, ..failing_now_and_then() });
     let _last = plan.start();
     let (refused, wanted): (BTreeSet<u64>, _) = accepted.iter().partition(|number| is_refused(**number));
     load::wait_for(&ntfy, &wanted);
