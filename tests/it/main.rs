@@ -6,6 +6,7 @@ mod support;
 mod admin;
 mod arrows;
 mod bad_config;
+mod codes;
 mod commands;
 mod connections;
 mod documents;
