@@ -7,6 +7,7 @@ mod board;
 mod cut;
 mod gate;
 mod lane;
+mod line;
 mod pace;
 mod report;
 mod route;

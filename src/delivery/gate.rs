@@ -4,6 +4,8 @@
 //! A closed gate lets one probe through when its time has come: a notification like any other. What the probe meets
 //! opens the gate or keeps it closed for longer.
 
+mod terms;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -11,9 +13,11 @@ use uuid::Uuid;
 
 use super::pace::Bucket;
 use crate::clock::millis;
-use crate::ntfy::{Cause, Failure, Part};
-use crate::outbox::retry::Backoff;
+use crate::ntfy::{Cause, Failure};
 use crate::rules::target::{Pace, Target};
+pub(super) use terms::Closed;
+pub(super) use terms::{Next, Permit, Tried};
+pub use terms::{Patience, Why};
 
 /// Failures without a success in between after which a server counts as down: one message can be at fault alone.
 const STREAK: u32 = 3;
@@ -33,90 +37,6 @@ const CLOCK_SKEW: Duration = Duration::from_secs(5);
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// Suspects that are remembered.
 const MOST_SUSPECTS: usize = 1000;
-
-/// How long to wait after which failure.
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// For a notification whose own attempt failed.
-    pub message: Backoff,
-    /// For a server that is down, until the next probe. At least a second keeps probes to one a second.
-    pub probe: Backoff,
-    /// For a server or topic that refuses: a person has to change something first.
-    pub refused: Backoff,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        let backoff =
-            |base, cap| Backoff::new(Duration::from_secs(base), Duration::from_secs(cap)).unwrap_or_default();
-        Self { message: backoff(1, 300), probe: backoff(2, 30), refused: backoff(120, 1800) }
-    }
-}
-
-/// Why a gate is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// The server cannot be reached, or fails.
-    Down,
-    /// Nothing can be sent until a person changes something.
-    Refused,
-    /// The day's messages are used up.
-    Quota,
-    /// Too many requests just now.
-    Limited,
-}
-
-/// A closed gate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Closed {
-    /// Why.
-    pub why: Why,
-    /// Since when.
-    pub since: i64,
-    /// No probe before this time.
-    pub until: i64,
-    /// What the server said.
-    pub reason: String,
-    /// Probes that failed.
-    probes: u32,
-}
-
-/// What may be sent now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Permit {
-    /// One more.
-    Open,
-    /// One, to see whether the server is back.
-    Probe,
-    /// None before this time, or until what is under way has ended.
-    Wait(Option<i64>),
-}
-
-/// The notification whose attempt failed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tried<'a> {
-    pub(super) id: Uuid,
-    pub(super) topic: &'a str,
-    /// Attempts before this one.
-    pub(super) attempts: u32,
-    pub(super) rewritten: bool,
-    pub(super) probe: bool,
-}
-
-/// What becomes of a notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    /// It is tried again at its place in line.
-    Keep,
-    /// It is tried again then.
-    At(i64),
-    /// It and its topic are tried again then.
-    Hold(i64),
-    /// It is tried again without the end of this part.
-    Cut(Part),
-    /// It is given up.
-    Bury,
-}
 
 #[derive(Debug, Clone, Copy)]
 struct Hold {
