@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::outbox::{DeadFilter, OpenError, Options, Outbox, Reached, StoreThread};
+use crate::outbox::{Browser, DeadFilter, OpenError, Options, Outbox, Reached, StoreThread};
 use crate::server::api::{Ids, MOST_IDS, Met};
 
 /// The file in which a running gateway tells where its admin listener is.
@@ -52,9 +52,8 @@ pub(super) struct Gateway {
 impl Reach {
     /// Finds the way for the store of `data`. Must run within an actix system.
     pub(super) fn open(data: &Path) -> Result<Self> {
-        if !data.join("hookbell.db").exists() {
-            bail!("no store in {:?}; name its folder with --data", data.display().to_string());
-        }
+        // What is not there must not be made: a wrong folder would look like an empty outbox.
+        Browser::open(data)?;
         // Nothing is pruned: what is kept, and for how long, is the gateway's affair.
         let options = Options { keep: Duration::MAX, keep_size: u64::MAX, ..Options::default() };
         match Outbox::open(data, &options) {

@@ -40,6 +40,8 @@ pub struct Entry {
     pub reason: Option<String>,
     /// The server's id of the message.
     pub receipt: Option<String>,
+    /// How long the attempt took that delivered it, in milliseconds.
+    pub took_ms: Option<i64>,
     /// The JSON for ntfy; only in [`super::Browser::find`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<serde_json::Value>,

@@ -279,4 +279,6 @@ fn failing(error: &rusqlite::Error) -> Unavailable {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

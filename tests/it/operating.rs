@@ -134,11 +134,19 @@ fn what_cannot_be_retried_or_dropped_says_why_and_fails() {
     );
     let unknown = "0194f5d2-c6d8-7f0f-8f0e-4a2e6b1d9c3a";
     let told = run(&plan, &["outbox", "drop", unknown]);
-    assert_eq!((told.code, told.stdout), (Some(1), format!("{unknown}  is not in the store\n")));
+    assert_eq!(
+        (told.code, told.stdout),
+        (
+            Some(1),
+            format!(
+                "{unknown}  is no notification of this store; `hookbell outbox show` tells those of a webhook\n"
+            )
+        )
+    );
     assert_eq!(run(&plan, &["outbox", "show", unknown]).code, Some(1));
     assert_eq!(run(&plan, &["replay", unknown]).code, Some(1));
     let nowhere = hookbell(root(), &["outbox", "retry", unknown, "--data", "/nowhere"], &[]);
-    assert_eq!(nowhere.stderr, "error: no store in \"/nowhere\"; name its folder with --data\n");
+    assert_eq!(nowhere.stderr, "error: no store in `/nowhere`; name its folder with --data\n");
 }
 
 #[test]

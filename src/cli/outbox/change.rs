@@ -96,7 +96,9 @@ fn in_words(result: Reached, done: &str, later: &str) -> String {
         Reached::UnderWay => "is being sent right now; ask again".to_owned(),
         Reached::Delivered => "was delivered already; `hookbell replay` sends its webhook anew".to_owned(),
         Reached::Dropped => "was dropped already".to_owned(),
-        Reached::Unknown => "is not in the store".to_owned(),
+        Reached::Unknown => {
+            "is no notification of this store; `hookbell outbox show` tells those of a webhook".to_owned()
+        }
     }
 }
 

@@ -133,7 +133,7 @@ fn print_notification(entry: &Entry) -> Result<()> {
         entry.first_server.as_ref().map(|first| format!(", first meant for {first:?}")).unwrap_or_default();
     println!("  for       topic {:?} on server {:?}{moved}", entry.topic, entry.server);
     if let Some(receipt) = &entry.receipt {
-        println!("  receipt   {receipt}");
+        println!("  receipt   {receipt}, after {} ms", entry.took_ms.unwrap_or(0));
     }
     println!("  attempts  {}", entry.attempts);
     for failure in &entry.failures {

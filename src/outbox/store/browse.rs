@@ -16,7 +16,7 @@ const STATES: [&str; 4] = ["waiting", "delivered", "dead", "dropped"];
 const TEXT: usize = 60;
 
 const COLUMNS: &str = "seq, id, state, webhook, source, rule, server, first_server, topic, received_at, due_at, \
-    settled_at, attempts, reason, receipt, payload";
+    settled_at, attempts, reason, receipt, payload, took_ms";
 const FAILURES: &str = "SELECT at, took_ms, server, reason FROM attempt WHERE notification = ?1 ORDER BY n";
 const COUNTS: &str = "SELECT server, state, count(*) FROM notification WHERE state = 0 GROUP BY server \
     UNION ALL SELECT server, state, count(*) FROM notification WHERE state <> 0 AND state = 2 GROUP BY server";
@@ -34,6 +34,9 @@ impl Browser {
     /// [`OpenError`] when there is none, it is not ours or of another version, or it cannot be read.
     pub fn open(data: &Path) -> Result<Self, OpenError> {
         let path = data.join("hookbell.db");
+        if !path.exists() {
+            return Err(OpenError::Missing { path: data.to_owned() });
+        }
         // Not read-only: that could not read a log which a crash left behind.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(&path, flags)
@@ -199,6 +202,7 @@ fn entry(row: &Row<'_>, whole: bool) -> rusqlite::Result<Entry> {
         attempts: row.get(12)?,
         reason: row.get(13)?,
         receipt: row.get(14)?,
+        took_ms: row.get(16)?,
         payload: whole.then_some(payload),
         failures: Vec::new(),
     })

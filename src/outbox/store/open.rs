@@ -24,6 +24,12 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no store to look into.
+    #[error("no store in `{}`; name its folder with --data", path.display())]
+    Missing {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Another process has it.
     #[error("another hookbell uses the data directory `{}`; stop it or choose another with --data", path.display())]
     Locked {

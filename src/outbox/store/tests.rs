@@ -17,7 +17,7 @@ const KEEP: Duration = Duration::from_secs(60);
 const KEEP_SIZE: u64 = 1 << 20;
 const TOOK: Duration = Duration::from_millis(7);
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options { keep: KEEP, keep_size: KEEP_SIZE, ..Options::default() }
 }
 
@@ -27,7 +27,7 @@ fn store() -> (TempDir, Store) {
     (data, store)
 }
 
-fn webhook(payload: &str) -> Webhook {
+pub(super) fn webhook(payload: &str) -> Webhook {
     let one = Outgoing {
         id: Uuid::now_v7(),
         server: "main".to_owned(),
@@ -48,7 +48,7 @@ fn webhook(payload: &str) -> Webhook {
 }
 
 /// One group of one command.
-fn alone<T>(
+pub(super) fn alone<T>(
     store: &mut Store,
     command: impl FnOnce(&mut Store) -> Result<T, Unavailable>,
 ) -> Result<T, Unavailable> {
