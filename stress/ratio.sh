@@ -64,6 +64,14 @@ lua_string() { python3 -c 'import sys; print("".join("\\%03d" % b for b in open(
         case "$name" in ''|X-Hub-*) ;; *) echo "wrk.headers[\"$name\"] = \"${value# }\"" ;; esac
     done < "${body%.*}.headers"
     echo "wrk.headers[\"X-Hub-Signature-256\"] = \"sha256=$signature\""
+    # Each one is a webhook of its own: a repeat would not be sent.
+    echo 'local n, thread = 0, tostring({}):sub(8)'
+    case "$sample" in
+        github/*) echo 'local function own() wrk.headers["X-GitHub-Delivery"] = thread .. n; return wrk.body end' ;;
+        *) echo 'local front, back = wrk.body:match([[^(.*"deployment_uuid": ")(.*)$]])'
+           echo 'local function own() return front .. thread .. n .. back end' ;;
+    esac
+    echo 'function request() n = n + 1; return wrk.format(nil, nil, nil, own()) end'
 } > "$work/gateway.lua"
 cat > "$work/proxy.lua" <<'LUA'
 wrk.method = "POST"

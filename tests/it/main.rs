@@ -13,6 +13,7 @@ mod documents;
 mod durability;
 mod edges;
 mod first_steps;
+mod large_store;
 mod limits;
 mod operating;
 mod records;
