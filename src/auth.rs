@@ -1,21 +1,31 @@
 //! Proving who sent a webhook. Every comparison takes a time that tells nothing about the secret's text,
 //! and signatures are computed over the raw bytes as they came: parsing first would verify something else.
 
-mod hmac;
+mod digest;
+mod jws;
 mod prove;
 mod scheme;
 mod secrets;
+mod signature;
+mod signed;
 
-pub use self::hmac::{Algorithm, Encoding, Hmac};
+pub use self::digest::{Algorithm, Encoding};
+pub use self::jws::Jws;
 pub use self::prove::Proof;
-pub use self::scheme::{Scheme, scheme, scheme_names};
+pub use self::scheme::{InvalidScheme, scheme, scheme_names};
 pub use self::secrets::{EmptySecret, Secrets};
+pub use self::signature::{KeyForm, Signature, Timestamp, TimestampPlace};
+pub use self::signed::{InvalidSigns, Signs};
 
 /// How a source's senders prove who they are.
 #[derive(Debug, Clone)]
 pub enum Verifier {
     /// A signature over the raw body.
-    Hmac(Hmac),
+    Signature(Signature),
+    /// A JSON Web Signature over the body's hash.
+    Jws(Jws),
+    /// One of several ways.
+    Any(Vec<Verifier>),
     /// A secret in a header.
     HeaderToken {
         /// In lower case.
@@ -54,6 +64,10 @@ pub struct Claim<'a> {
     pub path: &'a [(String, String)],
     /// The body, byte for byte as it came, still compressed if it was.
     pub raw: &'a [u8],
+    /// Path and query as they were asked for.
+    pub target: &'a str,
+    /// When it came, in Unix milliseconds: timestamps are held against it.
+    pub now_ms: i64,
 }
 
 /// Why a claim was refused. For the log only: a stranger learns nothing but the status.
@@ -71,13 +85,18 @@ pub enum Refusal {
     /// It proves nothing.
     #[error("{0} does not match any secret")]
     Wrong(String),
+    /// It is too old, or of the future: somebody may have recorded it.
+    #[error("{0} is too far from now; is the clock right?")]
+    Outdated(String),
 }
 
 impl Verifier {
     /// Holds the claim against the secrets.
     pub fn verify(&self, claim: &Claim<'_>) -> Result<(), Refusal> {
         match self {
-            Self::Hmac(hmac) => hmac.verify(claim),
+            Self::Signature(signature) => signature.verify(claim),
+            Self::Jws(jws) => jws.verify(claim),
+            Self::Any(ways) => any_of(ways, claim),
             Self::HeaderToken { header, secrets } => {
                 let token = one(claim.headers, header, || format!("header {header}"))?;
                 secrets.check(token, || format!("header {header}"))
@@ -106,13 +125,29 @@ impl Verifier {
 
     /// Whether the proof covers the body. Any other is checked before the body is read: a stranger's is not worth it.
     pub fn needs_body(&self) -> bool {
-        matches!(self, Self::Hmac(_))
+        match self {
+            Self::Signature(_) | Self::Jws(_) => true,
+            Self::Any(ways) => ways.iter().any(Self::needs_body),
+            _ => false,
+        }
     }
 
     /// Whether a refusal must look like an unknown path, so that nobody learns where a source lives.
     pub fn hides_source(&self) -> bool {
         matches!(self, Self::PathSecret { .. })
     }
+}
+
+/// Told of the last way's refusal, when none holds.
+fn any_of(ways: &[Verifier], claim: &Claim<'_>) -> Result<(), Refusal> {
+    let mut refusal = Refusal::Missing("every proof".to_owned());
+    for way in ways {
+        match way.verify(claim) {
+            Ok(()) => return Ok(()),
+            Err(other) => refusal = other,
+        }
+    }
+    Err(refusal)
 }
 
 fn verify_basic(claim: &Claim<'_>, secrets: &Secrets) -> Result<(), Refusal> {

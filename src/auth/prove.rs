@@ -1,6 +1,6 @@
 //! The other side: what a sender with the right secret brings. For the demo and for test cases.
 
-use super::Verifier;
+use super::{Claim, Verifier};
 
 /// What to add to a request so that it is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,14 +14,16 @@ pub struct Proof {
 }
 
 impl Verifier {
-    /// A proof for the raw body, by the first secret.
-    pub fn prove(&self, raw: &[u8]) -> Proof {
+    /// A proof for a webhook of which only body, target and time count, by the first secret.
+    pub fn prove(&self, claim: &Claim<'_>) -> Proof {
         let authorization =
             |value: String| Proof { headers: vec![("authorization".to_owned(), value)], ..Proof::default() };
         match self {
-            Self::Hmac(hmac) => {
-                Proof { headers: vec![(hmac.header.clone(), hmac.sign(raw))], ..Proof::default() }
+            Self::Signature(signature) => Proof { headers: signature.sign(claim), ..Proof::default() },
+            Self::Jws(jws) => {
+                Proof { headers: vec![(jws.header.clone(), jws.sign(claim.raw))], ..Proof::default() }
             }
+            Self::Any(ways) => ways.first().map(|way| way.prove(claim)).unwrap_or_default(),
             Self::HeaderToken { header, secrets } => {
                 Proof { headers: vec![(header.clone(), secrets.first().to_owned())], ..Proof::default() }
             }

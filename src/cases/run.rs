@@ -10,6 +10,7 @@ use super::coverage::Coverage;
 use super::environment::CaseEnvironment;
 use super::expectation::Expectation;
 use super::load::Case;
+use crate::auth::Claim;
 use crate::pipeline::{Decision, Reception, Refusal, Trace, receive};
 use crate::problem::{Problem, suggestion};
 use crate::rules::compile::compile_folder;
@@ -120,7 +121,14 @@ impl Runner {
 fn signed(case: &Case, source: &Source) -> Request {
     let mut request = case.request.clone();
     if let Some(verifier) = source.verifier.as_ref().filter(|_| case.sign) {
-        let proof = verifier.prove(&case.raw);
+        let proof = verifier.prove(&Claim {
+            headers: &[],
+            query: &[],
+            path: &[],
+            raw: &case.raw,
+            target: &case.request.target,
+            now_ms: case.request.received_at,
+        });
         request.headers.extend(proof.headers);
         request.query.extend(proof.query);
         request.path.extend(proof.path);

@@ -112,7 +112,14 @@ pub fn receive(
 }
 
 fn check_sender(source: &Source, verifier: &Verifier, request: &Request, raw: &[u8]) -> Result<(), Refusal> {
-    let claim = Claim { headers: &request.headers, query: &request.query, path: &request.path, raw };
+    let claim = Claim {
+        headers: &request.headers,
+        query: &request.query,
+        path: &request.path,
+        raw,
+        target: &request.target,
+        now_ms: request.received_at,
+    };
     verifier.verify(&claim).map_err(|refusal: Unverified| {
         tracing::warn!(source = source.name, reason = %refusal, "webhook refused: sender not verified");
         if verifier.hides_source() { Refusal::NotFound } else { Refusal::Unauthorized(verifier.challenge()) }

@@ -106,7 +106,7 @@ record! {
         "dependencies": { "scheme": ["secrets"], "secrets": ["scheme"] },
     } and {
         /// A preset by name, with `secrets`. Example: `github`
-        scheme: Option<At<String>> = "scheme" ["github"],
+        scheme: Option<At<String>> = "scheme" ["github", "gitea", "forgejo", "gitlab", "standard-webhooks", "stripe", "slack", "sentry", "grafana", "shopify", "bitbucket", "linear", "circleci", "vercel", "netlify"],
         /// The secrets of `scheme`; any may match, for rotation. Example: `[{ env: GITHUB_WEBHOOK_SECRET }]`
         secrets: Vec<At<RawSecret>> = "secrets",
         /// A signature over the raw body. Example: `{ header: X-Signature, secrets: [{ env: SECRET }] }`
@@ -123,18 +123,46 @@ record! {
 }
 
 record! {
-    /// A signature over the raw body.
+    /// A signature over the raw body, and what else is signed.
     Hmac as "hmac" {
-        /// The header that carries it. Example: `X-Signature`
-        header: At<String> = "header",
+        /// The header that carries it, or several of which the first that is there counts. Example: `X-Signature`
+        header: Vec<At<String>> = "header",
         /// sha1, sha256 or sha512. Default sha256. Example: `sha256`
         algorithm: Option<At<String>> = "algorithm" ["sha1", "sha256", "sha512"],
-        /// hex or base64. Default hex. Example: `hex`
-        encoding: Option<At<String>> = "encoding" ["hex", "base64"],
+        /// hex, base64 or base64url. Default hex. Example: `hex`
+        encoding: Option<At<String>> = "encoding" ["hex", "base64", "base64url"],
         /// What stands before the signature, such as `sha256=`. Example: `"sha256="`
         prefix: Option<At<String>> = "prefix",
+        /// What separates several signatures in the header, one character. Example: `","`
+        separator: Option<At<String>> = "separator" where { "minLength": 1, "maxLength": 1 },
+        /// What is signed: a template of `{body}`, `{timestamp}`, `{id}` and `{url}`. Default `{body}`. Example: `"{timestamp}.{body}"`
+        signs: Option<At<String>> = "signs" where { "pattern": "\\{body\\}" },
+        /// Where the time of signing stands, and how old it may be. Example: `{ header: X-Timestamp, tolerance: 5m }`
+        timestamp: Option<Given<SignedAt>> = "timestamp",
+        /// The header that carries `{id}`, or several of which the first that is there counts. Example: `webhook-id`
+        id: Vec<At<String>> = "id",
+        /// Where the sender thinks we are, for `{url}`. Example: `https://hooks.example.com`
+        url: Option<At<String>> = "url" where { "pattern": "^https?://[^/@]+/?$" },
+        /// How a secret is a key: text, base64 (also after `whsec_`) or hex. Default text. Example: `text`
+        key: Option<At<String>> = "key" ["text", "base64", "hex"],
         /// Any may match. Example: `[{ env: SECRET }]`
         secrets: Vec<At<RawSecret>> = "secrets",
+    }
+}
+
+record! {
+    /// Where the time of signing stands, and how old it may be.
+    SignedAt as "signed_at" where { "oneOf": [{ "required": ["header"] }, { "required": ["entry"] }, { "required": ["body"] }] } and {
+        /// In this header, or the first of several that is there. Example: `X-Timestamp`
+        header: Vec<At<String>> = "header",
+        /// Beside the signature, after this. Example: `"t="`
+        entry: Option<At<String>> = "entry",
+        /// In the JSON body, at this JSON pointer. Example: `/timestamp`
+        body: Option<At<String>> = "body" where { "pattern": "^/" },
+        /// s for seconds or ms for milliseconds. Default s. Example: `s`
+        unit: Option<At<String>> = "unit" ["s", "ms"],
+        /// How far from now it may be. Default 5m. Example: `5m`
+        tolerance: Option<At<Duration>> = "tolerance",
     }
 }
 

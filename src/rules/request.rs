@@ -17,6 +17,8 @@ pub struct Request {
     pub body: Value,
     /// When it came, in Unix milliseconds.
     pub received_at: i64,
+    /// Path and query as they were asked for; signatures may cover them. Empty where nobody asked.
+    pub target: String,
 }
 
 /// One webhook, or one item of it, while its rules are tried.

@@ -150,5 +150,6 @@ fn parts_of(request: &HttpRequest, path: Vec<(String, String)>) -> Request {
         path: Request::decode_path(path),
         body: serde_json::Value::Null,
         received_at: unix_ms(),
+        target: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
     }
 }

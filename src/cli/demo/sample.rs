@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use awc::Client;
 
+use crate::auth::Claim;
 use crate::cli::explain::parse_header;
+use crate::clock::unix_ms;
 use crate::rules::set::RuleSet;
 use crate::rules::source::Source;
 
@@ -69,7 +71,15 @@ impl Sample {
             .iter()
             .find(|source| source.name == self.source)
             .ok_or_else(|| anyhow!("source {:?} is gone", self.source))?;
-        let proof = source.verifier.as_ref().map(|verifier| verifier.prove(&self.body)).unwrap_or_default();
+        let claim = Claim {
+            headers: &[],
+            query: &[],
+            path: &[],
+            raw: &self.body,
+            target: &source.path,
+            now_ms: unix_ms(),
+        };
+        let proof = source.verifier.as_ref().map(|verifier| verifier.prove(&claim)).unwrap_or_default();
         let mut url = format!("http://{gateway}{}", source.path);
         for (name, value) in &proof.path {
             url = url.replace(&format!("{{{name}}}"), value);

@@ -97,10 +97,10 @@ impl World {
                 alone(self.store(), |store| store.revive_dead(&filter)).unwrap();
             }
             Event::Divert => {
-                drop(alone(self.store(), |store| store.divert("main", "other", i64::MAX)).unwrap())
+                alone(self.store(), |store| store.divert("main", "other", i64::MAX)).unwrap();
             }
             Event::Expire => {
-                drop(alone(self.store(), |store| store.expire("main", i64::MAX, "late")).unwrap())
+                alone(self.store(), |store| store.expire("main", i64::MAX, "late")).unwrap();
             }
             Event::Reopen => {
                 // Closed first: two cannot have it.

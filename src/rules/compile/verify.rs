@@ -1,10 +1,18 @@
 //! From `verify:` to a [`Verifier`].
 
-use crate::auth::{Algorithm, Encoding, Hmac, Secrets, Verifier, scheme, scheme_names};
+use std::time::Duration;
+
+use crate::auth::{
+    Algorithm, Encoding, InvalidScheme, KeyForm, Secrets, Signature, Signs, Timestamp, TimestampPlace,
+    Verifier, scheme, scheme_names,
+};
 use crate::problem::{Place, Problem, Problems, suggestion};
 use crate::rules::decode::{At, Given, RawSecret};
 use crate::rules::raw;
 use crate::secret::Secret;
+
+/// How far a timestamp may be from now.
+const TOLERANCE: Duration = Duration::from_secs(5 * 60);
 
 /// A verifier, or the variables it waits for, and where in a request its secret travels.
 #[derive(Default)]
@@ -56,15 +64,7 @@ pub(super) fn compile_verify(
 
 fn compile_way(raw: &raw::Verify, path_names: &[String], problems: &mut Problems) -> Verification {
     if let Some(name) = &raw.scheme {
-        let known = scheme(&name.value);
-        if known.is_none() {
-            problems.push(
-                Problem::at(&name.place, format!("unknown scheme {:?}", name.value))
-                    .help(suggestion(&name.value, scheme_names())),
-            );
-        }
-        return compile_secrets(&raw.secrets, &name.place, problems)
-            .verification(|secrets| Some(Verifier::Hmac(known?.with(secrets))));
+        return compile_scheme(name, &raw.secrets, problems);
     }
     if let Some(hmac) = &raw.hmac {
         return hmac
@@ -95,24 +95,134 @@ fn compile_way(raw: &raw::Verify, path_names: &[String], problems: &mut Problems
     }
 }
 
+fn compile_scheme(name: &At<String>, secrets: &[At<RawSecret>], problems: &mut Problems) -> Verification {
+    if !scheme_names().any(|known| known == name.value) {
+        let help = suggestion(&name.value, scheme_names());
+        problems.push(Problem::at(&name.place, format!("unknown scheme {:?}", name.value)).help(help));
+    }
+    let secrets = compile_secrets(secrets, &name.place, problems);
+    let verification = secrets.verification(|secrets| match scheme(&name.value, secrets) {
+        Ok(verifier) => Some(verifier),
+        Err(InvalidScheme::Unknown(_)) => None,
+        Err(error @ InvalidScheme::Key(_)) => {
+            let help = "copy it whole from the sender, with its whsec_ if it has one";
+            problems.push(Problem::at(&name.place, error.to_string()).help(help));
+            None
+        }
+    });
+    // A token in clear travels in a header of its own.
+    let secret_header = (name.value == "gitlab").then(|| "x-gitlab-token".to_owned());
+    Verification { secret_header, ..verification }
+}
+
 fn compile_hmac(hmac: &raw::Hmac, place: &Place, problems: &mut Problems) -> Verification {
-    let algorithm = word(
-        hmac.algorithm.as_ref(),
-        Algorithm::Sha256,
-        Algorithm::parse,
-        "sha1, sha256 or sha512",
-        problems,
-    );
-    let encoding = word(hmac.encoding.as_ref(), Encoding::Hex, Encoding::parse, "hex or base64", problems);
-    compile_secrets(&hmac.secrets, place, problems).verification(|secrets| {
-        Some(Verifier::Hmac(Hmac {
-            header: hmac.header.value.to_ascii_lowercase(),
+    let algorithms = "sha1, sha256 or sha512";
+    let algorithm = word(hmac.algorithm.as_ref(), Algorithm::Sha256, Algorithm::parse, algorithms, problems);
+    let encodings = "hex, base64 or base64url";
+    let encoding = word(hmac.encoding.as_ref(), Encoding::Hex, Encoding::parse, encodings, problems);
+    let key = word(hmac.key.as_ref(), KeyForm::Text, KeyForm::parse, "text, base64 or hex", problems);
+    let separator = compile_separator(hmac.separator.as_ref(), problems);
+    let signs = compile_signs(hmac, place, problems);
+    let timestamp = hmac.timestamp.as_ref().and_then(|given| compile_timestamp(given, problems));
+    if hmac.header.is_empty() {
+        problems.push(Problem::at(place, "missing key \"header\"").help("add `header:` to this mapping"));
+    }
+    let secrets = compile_secrets(&hmac.secrets, place, problems);
+    if let Some(key) = key {
+        check_keys(key, &hmac.secrets, problems);
+    }
+    secrets.verification(|secrets| {
+        Some(Verifier::Signature(Signature {
+            headers: lower(&hmac.header),
+            separator,
+            prefix: hmac.prefix.as_ref().map(|prefix| prefix.value.clone()).unwrap_or_default(),
             algorithm: algorithm?,
             encoding: encoding?,
-            prefix: hmac.prefix.as_ref().map(|prefix| prefix.value.clone()).unwrap_or_default(),
+            key: key?,
+            signs: signs?,
+            timestamp,
+            ids: lower(&hmac.id),
+            base: hmac.url.as_ref().map(|url| url.value.clone()),
             secrets,
         }))
     })
+}
+
+fn lower(names: &[At<String>]) -> Vec<String> {
+    names.iter().map(|name| name.value.to_ascii_lowercase()).collect()
+}
+
+fn compile_separator(given: Option<&At<String>>, problems: &mut Problems) -> Option<char> {
+    let given = given?;
+    let mut chars = given.value.chars();
+    match (chars.next(), chars.next()) {
+        (Some(separator), None) => Some(separator),
+        _ => {
+            let message = format!("separator {:?} is not one character", given.value);
+            problems.push(Problem::at(&given.place, message).help("write it like \",\" or \" \""));
+            None
+        }
+    }
+}
+
+/// What is signed must be there to be signed.
+fn compile_signs(hmac: &raw::Hmac, place: &Place, problems: &mut Problems) -> Option<Signs> {
+    let Some(given) = &hmac.signs else { return Some(Signs::body()) };
+    let signs = match Signs::parse(&given.value) {
+        Ok(signs) => signs,
+        Err(error) => {
+            let help = "use {body}, {timestamp}, {id} and {url}, and text between them";
+            problems.push(Problem::at(&given.place, error.to_string()).help(help));
+            return None;
+        }
+    };
+    let needs = [
+        (
+            signs.needs_timestamp() && hmac.timestamp.is_none(),
+            "timestamp",
+            "timestamp: { header: X-Timestamp }",
+        ),
+        (signs.needs_id() && hmac.id.is_empty(), "id", "id: X-Request-Id"),
+        (signs.needs_url() && hmac.url.is_none(), "url", "url: https://hooks.example.com"),
+    ];
+    for (_, ingredient, remedy) in needs.into_iter().filter(|(missing, ..)| *missing) {
+        let message = format!("the signature covers {{{ingredient}}}, and nothing says where that is");
+        problems.push(Problem::at(place, message).help(format!("add `{remedy}`")));
+    }
+    Some(signs)
+}
+
+fn compile_timestamp(given: &Given<raw::SignedAt>, problems: &mut Problems) -> Option<Timestamp> {
+    let raw = given.value.as_ref()?;
+    let place = match (raw.header.as_slice(), &raw.entry, &raw.body) {
+        ([_, ..], None, None) => TimestampPlace::Header(lower(&raw.header)),
+        ([], Some(entry), None) => TimestampPlace::Entry(entry.value.clone()),
+        ([], None, Some(body)) => TimestampPlace::Body(body.value.clone()),
+        _ => {
+            let message = "a timestamp stands in one place";
+            problems.push(Problem::at(&given.place, message).help("set one of header, entry and body"));
+            return None;
+        }
+    };
+    let unit = |text: &str| match text {
+        "s" => Some(false),
+        "ms" => Some(true),
+        _ => None,
+    };
+    let millis = word(raw.unit.as_ref(), false, unit, "s or ms", problems)?;
+    let tolerance = raw.tolerance.as_ref().map_or(TOLERANCE, |tolerance| tolerance.value);
+    Some(Timestamp { place, millis, tolerance, absent: None })
+}
+
+fn check_keys(key: KeyForm, secrets: &[At<RawSecret>], problems: &mut Problems) {
+    for secret in secrets {
+        if let RawSecret::Known(known) = &secret.value
+            && key.of(known).is_none()
+        {
+            let message = "a secret has not the form that `key:` says";
+            problems.push(Problem::at(&secret.place, message).help("copy it whole, or change `key:`"));
+        }
+    }
 }
 
 fn word<T>(

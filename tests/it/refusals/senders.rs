@@ -103,3 +103,45 @@ fn a_source_without_its_secret_is_not_there() {
     let line = scene.gateway.wait_for_log("source is off");
     assert_eq!(line["message"], "source is off: set GITHUB_WEBHOOK_SECRET to turn it on");
 }
+
+#[test]
+fn a_scheme_that_only_a_rules_file_knows_proves_and_a_recorded_webhook_does_not() {
+    let scene = Scene::with_rules(
+        "
+sources:
+  s:
+    path: /s
+    verify:
+      hmac:
+        header: [X-Sign, X-Old-Sign]
+        separator: ' '
+        prefix: 'v2:'
+        signs: '{id}|{timestamp}|{url}|{body}'
+        id: X-Id
+        url: https://hooks.example.com
+        timestamp: { header: X-Time, unit: ms, tolerance: 1m }
+        key: base64
+        secrets: [whsec_bmV3]
+    rules: [{ name: all, publish: { topic: t, message: told } }]
+",
+    );
+    let sign = |id: &str, at: &str, url: &str| {
+        let mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(b"new").expect("a key");
+        let mac = mac.chain_update(format!("{id}|{at}|{url}|")).chain_update(BODY);
+        format!("v1:ignored v2:{}", HEXLOWER.encode(&mac.finalize().into_bytes()))
+    };
+    let post = |header: &str, signature: &str, at: &str| {
+        let headers = [(header, signature), ("X-Id", "7"), ("X-Time", at)];
+        scene.gateway.post("/s?team=a", &headers, BODY).status
+    };
+    let now = hookbell::clock::unix_ms();
+    let (fresh, stale) = (now.to_string(), (now - 120_000).to_string());
+    let url = "https://hooks.example.com/s?team=a";
+    assert_eq!(post("X-Sign", &sign("7", &fresh, url), &fresh), 200);
+    assert_eq!(post("X-Old-Sign", &sign("7", &fresh, url), &fresh), 200);
+    assert_eq!(post("X-Sign", &sign("7", &stale, url), &stale), 401, "recorded");
+    assert_eq!(post("X-Sign", &sign("7", &stale, url), &fresh), 401, "another time");
+    assert_eq!(post("X-Sign", &sign("8", &fresh, url), &fresh), 401, "another id");
+    assert_eq!(post("X-Sign", &sign("7", &fresh, "https://hooks.example.com/s?team=b"), &fresh), 401);
+    assert_eq!(post("X-Other", &sign("7", &fresh, url), &fresh), 401);
+}

@@ -1,26 +1,9 @@
-//! Signatures: a keyed hash over the raw body in a header.
+//! Keyed hashes and how they are written.
 
-use data_encoding::{BASE64, HEXLOWER_PERMISSIVE};
+use data_encoding::{BASE64, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
 use hmac::{KeyInit, Mac};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
-
-use super::{Claim, Refusal, Secrets, one};
-
-/// A signature scheme with its secrets.
-#[derive(Debug, Clone)]
-pub struct Hmac {
-    /// In lower case.
-    pub header: String,
-    /// The hash.
-    pub algorithm: Algorithm,
-    /// How the hash is written.
-    pub encoding: Encoding,
-    /// What stands before it, such as `sha256=`.
-    pub prefix: String,
-    /// Any may match.
-    pub secrets: Secrets,
-}
 
 /// The hash below the HMAC (RFC 2104).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,32 +23,8 @@ pub enum Encoding {
     Hex,
     /// The standard alphabet, padded.
     Base64,
-}
-
-impl Hmac {
-    /// Whether the header holds the signature of the raw body under one of the secrets.
-    pub(super) fn verify(&self, claim: &Claim<'_>) -> Result<(), Refusal> {
-        let what = || format!("header {}", self.header);
-        let value = one(claim.headers, &self.header, what)?.trim();
-        let text = value.strip_prefix(self.prefix.as_str()).ok_or_else(|| Refusal::Malformed(what()))?;
-        let signature = self.encoding.decode(text).ok_or_else(|| Refusal::Malformed(what()))?;
-        // Gitea sends an empty digest when it has no secret: that proves nothing.
-        if signature.is_empty() {
-            return Err(Refusal::Malformed(what()));
-        }
-        let key_fits = |secret: &crate::secret::Secret| {
-            self.algorithm.verify(secret.expose().as_bytes(), claim.raw, &signature)
-        };
-        if self.secrets.iter().any(key_fits) { Ok(()) } else { Err(Refusal::Wrong(what())) }
-    }
-}
-
-impl Hmac {
-    /// The header's value for `raw`, by the first secret.
-    pub(super) fn sign(&self, raw: &[u8]) -> String {
-        let key = self.secrets.first().as_bytes();
-        format!("{}{}", self.prefix, self.encoding.encode(&self.algorithm.sign(key, raw)))
-    }
+    /// The alphabet for URLs, without padding (RFC 4648, 5).
+    Base64Url,
 }
 
 impl Algorithm {
@@ -79,7 +38,7 @@ impl Algorithm {
         }
     }
 
-    fn sign(self, key: &[u8], message: &[u8]) -> Vec<u8> {
+    pub(super) fn sign(self, key: &[u8], message: &[u8]) -> Vec<u8> {
         match self {
             Self::Sha1 => sign::<hmac::Hmac<Sha1>>(key, message),
             Self::Sha256 => sign::<hmac::Hmac<Sha256>>(key, message),
@@ -87,7 +46,7 @@ impl Algorithm {
         }
     }
 
-    fn verify(self, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    pub(super) fn verify(self, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
         match self {
             Self::Sha1 => verify::<hmac::Hmac<Sha1>>(key, message, signature),
             Self::Sha256 => verify::<hmac::Hmac<Sha256>>(key, message, signature),
@@ -110,26 +69,29 @@ fn verify<M: Mac + KeyInit>(key: &[u8], message: &[u8], signature: &[u8]) -> boo
 }
 
 impl Encoding {
-    /// Reads `hex` or `base64`.
+    /// Reads `hex`, `base64` or `base64url`.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "hex" => Some(Self::Hex),
             "base64" => Some(Self::Base64),
+            "base64url" => Some(Self::Base64Url),
             _ => None,
         }
     }
 
-    fn encode(self, bytes: &[u8]) -> String {
+    pub(super) fn encode(self, bytes: &[u8]) -> String {
         match self {
             Self::Hex => HEXLOWER_PERMISSIVE.encode(bytes),
             Self::Base64 => BASE64.encode(bytes),
+            Self::Base64Url => BASE64URL_NOPAD.encode(bytes),
         }
     }
 
-    fn decode(self, text: &str) -> Option<Vec<u8>> {
+    pub(super) fn decode(self, text: &str) -> Option<Vec<u8>> {
         match self {
             Self::Hex => HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok(),
             Self::Base64 => BASE64.decode(text.as_bytes()).ok(),
+            Self::Base64Url => BASE64URL_NOPAD.decode(text.as_bytes()).ok(),
         }
     }
 }
