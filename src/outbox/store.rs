@@ -25,6 +25,7 @@ use super::work::{Claimed, Depth, Settlement};
 use super::{Options, Unavailable, unix_ms};
 use ledger::{Change, Ledger, News};
 pub use open::OpenError;
+use seen::Seen;
 
 const INSERT: &str = "INSERT INTO notification \
     (due_at, received_at, waiting_since, id, webhook, source, server, topic, rule, sequence, payload) \
@@ -51,6 +52,7 @@ const PROBE: &str = "INSERT INTO probe (id, at) VALUES (1, ?1) ON CONFLICT DO UP
 pub(super) struct Store {
     db: Connection,
     ledger: Ledger,
+    seen: Seen,
     schedule: prune::Schedule,
     /// Why the transaction under way is lost already, when it is.
     lost: Option<Unavailable>,
@@ -61,10 +63,11 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn open(data: &Path, options: &Options) -> Result<Self, OpenError> {
-        let (db, ledger, lock) = open::open(data, options.set_aside)?;
+        let open::Opened { db, ledger, seen, lock } = open::open(data, options.set_aside)?;
         Ok(Self {
             db,
             ledger,
+            seen,
             schedule: prune::Schedule::new(options.keep, options.keep_size),
             lost: None,
             failure: None,
@@ -107,7 +110,7 @@ impl Store {
 
     pub(super) fn enqueue(&mut self, webhook: &Webhook) -> Result<Enqueued, Unavailable> {
         self.all_or_nothing(|store| {
-            if let Some(first) = seen::first(&store.db, webhook)? {
+            if let Some(first) = store.seen.first(&store.db, webhook)? {
                 let verdict = Verdict {
                     outcome: VerdictOutcome::Duplicate,
                     first: Some(first),
@@ -116,7 +119,6 @@ impl Store {
                 store.record(webhook, &verdict)?;
                 return Ok(Enqueued::Duplicate(first));
             }
-            seen::remember(&store.db, webhook)?;
             store.record(webhook, &webhook.verdict)?;
             webhook.notifications.iter().try_for_each(|one| store.insert(webhook, one))?;
             for one in &webhook.notifications {
@@ -190,10 +192,15 @@ impl Store {
     ) -> Result<(), Unavailable> {
         let Some(seq) = self.ledger.claimed_seq(id) else { return Ok(()) };
         let took_ms = i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+        if matches!(settlement, Settlement::Delivered { .. }) {
+            // One statement, and by far the most frequent one.
+            self.attempt(|store| store.write(seq, settlement, took_ms))?;
+            self.ledger.stage(Change::Finished(id));
+            return Ok(());
+        }
         self.all_or_nothing(|store| {
             store.write(seq, settlement, took_ms)?;
             match settlement {
-                Settlement::Delivered { .. } => store.ledger.stage(Change::Finished(id)),
                 Settlement::Dead { .. } => {
                     store.ledger.stage(Change::Finished(id));
                     store.ledger.stage(Change::Died);

@@ -73,16 +73,21 @@ impl Browser {
     /// # Errors
     /// What the store said.
     pub fn find(&self, id: Uuid) -> Result<Vec<Entry>, String> {
-        let find = || {
-            let text =
-                format!("SELECT {COLUMNS} FROM notification WHERE id = ?1 OR webhook = ?1 ORDER BY seq");
-            let mut statement = self.db.prepare(&text)?;
-            let rows = statement.query_map([id.as_bytes()], |row| {
-                Ok(Entry { failures: self.failures(row.get(0)?)?, ..entry(row, true)? })
-            })?;
-            rows.collect::<rusqlite::Result<Vec<Entry>>>()
-        };
-        find().map_err(|error| error.to_string())
+        let found = self.find_by("id", id).and_then(|found| match found.is_empty() {
+            true => self.find_by("webhook", id),
+            false => Ok(found),
+        });
+        found.map_err(|error| error.to_string())
+    }
+
+    /// By webhook it reads the whole table: an index for that would cost every webhook a write.
+    fn find_by(&self, column: &str, id: Uuid) -> rusqlite::Result<Vec<Entry>> {
+        let text = format!("SELECT {COLUMNS} FROM notification WHERE {column} = ?1 ORDER BY seq");
+        let mut statement = self.db.prepare(&text)?;
+        let rows = statement.query_map([id.as_bytes()], |row| {
+            Ok(Entry { failures: self.failures(row.get(0)?)?, ..entry(row, true)? })
+        })?;
+        rows.collect()
     }
 
     fn failures(&self, seq: i64) -> rusqlite::Result<Vec<Attempt>> {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::ledger::Ledger;
 use super::schema::{self, Origin};
+use super::seen::Seen;
 
 /// SQLite's number for `auto_vacuum = INCREMENTAL`.
 const INCREMENTAL: i64 = 2;
@@ -86,9 +87,18 @@ pub enum OpenError {
     },
 }
 
+/// A store that is ready for use.
+pub(super) struct Opened {
+    pub(super) db: Connection,
+    pub(super) ledger: Ledger,
+    pub(super) seen: Seen,
+    /// Held as long as the store is used.
+    pub(super) lock: File,
+}
+
 /// Opens the store of `data` and takes the directory's lock, which is held as long as the file. With `set_aside`, a
 /// file that is damaged or not ours is renamed first, and a new store begun.
-pub(super) fn open(data: &Path, set_aside: bool) -> Result<(Connection, Ledger, File), OpenError> {
+pub(super) fn open(data: &Path, set_aside: bool) -> Result<Opened, OpenError> {
     let lock = lock(data)?;
     let path = data.join("hookbell.db");
     let opened = match open_file(&path) {
@@ -100,10 +110,10 @@ pub(super) fn open(data: &Path, set_aside: bool) -> Result<(Connection, Ledger, 
         }
         opened => opened,
     };
-    opened.map(|(db, ledger)| (db, ledger, lock))
+    opened.map(|(db, ledger, seen)| Opened { db, ledger, seen, lock })
 }
 
-fn open_file(path: &Path) -> Result<(Connection, Ledger), OpenError> {
+fn open_file(path: &Path) -> Result<(Connection, Ledger, Seen), OpenError> {
     let failed = |error: rusqlite::Error| explain(path, &error);
     let mut db = connect(path).map_err(failed)?;
     let version = version(&db, path)?;
@@ -111,8 +121,9 @@ fn open_file(path: &Path) -> Result<(Connection, Ledger), OpenError> {
         .and_then(|()| schema::migrate(&mut db, version))
         .and_then(|()| Ledger::read(&db))
         .map_err(failed)?;
+    let seen = Seen::read(&db).map_err(failed)?;
     give_back_space(&db);
-    Ok((db, ledger))
+    Ok((db, ledger, seen))
 }
 
 /// The version of a file that is new, 0, or ours.

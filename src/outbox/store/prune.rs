@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::params;
 
-use super::{Store, records, seen, unix_ms};
+use super::{Store, records, unix_ms};
 
 /// Rows deleted in one go: a few milliseconds, so that pruning never holds up a webhook.
 const AT_ONCE: usize = 200;
@@ -74,7 +74,7 @@ impl Store {
         let dead = self.prune_state(2, before);
         self.ledger.forget_dead(dead as u64);
         let records = records::prune(&self.db, 0, before, AT_ONCE).unwrap_or(0);
-        let seen = seen::prune(&self.db, now, AT_ONCE).unwrap_or(0);
+        let seen = self.seen.prune(&self.db, now, AT_ONCE).unwrap_or(0);
         self.prune_done(before).max(dead).max(records).max(seen)
     }
 

@@ -48,7 +48,6 @@ const STEPS: &[&str] = &[
     ALTER TABLE notification ADD COLUMN first_server TEXT; -- once another took over
     UPDATE notification SET waiting_since = received_at;
     UPDATE notification SET due_at = 0 WHERE state = 0 AND attempts = 0;
-    CREATE INDEX notification_webhook ON notification (webhook);
     CREATE INDEX notification_sequence ON notification (server, topic, sequence)
         WHERE state = 0 AND sequence IS NOT NULL;
     CREATE TABLE attempt (
@@ -63,11 +62,11 @@ const STEPS: &[&str] = &[
     CREATE TRIGGER notification_gone AFTER DELETE ON notification
         BEGIN DELETE FROM attempt WHERE notification = old.seq; END;
     CREATE TABLE seen (
-        key     BLOB NOT NULL PRIMARY KEY,      -- SHA-256 of source and key
+        seq     INTEGER PRIMARY KEY,            -- order of arrival
+        key     BLOB NOT NULL,                  -- SHA-256 of source and key
         until   INTEGER NOT NULL,               -- Unix ms
         webhook BLOB NOT NULL                   -- the first with this key
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX seen_until ON seen (until);
+    ) STRICT;
     ALTER TABLE webhook ADD COLUMN verdict TEXT;           -- JSON
 ",
 ];
