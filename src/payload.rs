@@ -4,11 +4,16 @@
 //! a form, or without any content type.
 
 mod charset;
+mod cloudevents;
 mod encoding;
 mod form;
+mod multipart;
+mod nest;
+mod xml;
 
 use serde_json::Value;
 
+pub use self::cloudevents::wrap as wrap_cloudevent;
 pub use self::encoding::unpack;
 
 /// Why a body is refused. The texts are safe to show to a stranger: none holds anything of the body.
@@ -31,19 +36,30 @@ pub enum Unreadable {
 /// Decodes an unpacked body. An empty one is null.
 pub fn decode(body: &[u8], content_type: Option<&str>) -> Result<Value, Unreadable> {
     let kind = Kind::of(content_type);
+    if let Kind::Multipart { boundary } = &kind {
+        return multipart::decode(body, boundary);
+    }
     let text = charset::to_text(body, kind.charset())?;
     // A BOM is no part of JSON (RFC 8259, 8.1), but Windows senders write it.
     let text = text.trim_start_matches('\u{feff}');
     match kind {
         _ if text.trim().is_empty() => Ok(Value::Null),
         Kind::Json { .. } => parse_json(text),
+        Kind::Lines { .. } => parse_lines(text),
+        Kind::Xml { .. } => xml::decode(text),
         Kind::Form { .. } => form::decode(text),
         Kind::Text { .. } | Kind::Unknown => Ok(sniff(text)),
+        Kind::Multipart { .. } => Ok(Value::Null),
         Kind::Binary(name) => looks_like_json(text)
             .then(|| parse_json(text).ok())
             .flatten()
             .ok_or(Unreadable::Unsupported(name)),
     }
+}
+
+/// Query parameters as a body: `a.b` and `a[b]` nest, repeated ones are lists.
+pub fn fields(query: &[(String, String)]) -> Value {
+    nest::fields(query.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))))
 }
 
 /// What a content type says about a body.
@@ -56,6 +72,16 @@ enum Kind {
     },
     Text {
         charset: Option<String>,
+    },
+    /// One JSON value a line.
+    Lines {
+        charset: Option<String>,
+    },
+    Xml {
+        charset: Option<String>,
+    },
+    Multipart {
+        boundary: String,
     },
     /// None given.
     Unknown,
@@ -77,6 +103,17 @@ impl Kind {
             "application/json" | "text/json" => Self::Json { charset },
             json if json.ends_with("+json") => Self::Json { charset },
             "application/x-www-form-urlencoded" => Self::Form { charset },
+            "application/x-ndjson"
+            | "application/ndjson"
+            | "application/jsonl"
+            | "application/json-lines"
+            | "application/x-jsonlines" => Self::Lines { charset },
+            "application/xml" | "text/xml" => Self::Xml { charset },
+            xml if xml.ends_with("+xml") => Self::Xml { charset },
+            "multipart/form-data" => match multipart::parameter(content_type, "boundary") {
+                Some(boundary) if !boundary.is_empty() => Self::Multipart { boundary },
+                _ => Self::Binary("multipart body without a boundary".to_owned()),
+            },
             text if text.starts_with("text/") => Self::Text { charset },
             _ => Self::Binary(format!("content type {essence:?}")),
         }
@@ -84,8 +121,12 @@ impl Kind {
 
     fn charset(&self) -> Option<&str> {
         match self {
-            Self::Json { charset } | Self::Form { charset } | Self::Text { charset } => charset.as_deref(),
-            Self::Unknown | Self::Binary(_) => None,
+            Self::Json { charset }
+            | Self::Form { charset }
+            | Self::Text { charset }
+            | Self::Lines { charset }
+            | Self::Xml { charset } => charset.as_deref(),
+            Self::Multipart { .. } | Self::Unknown | Self::Binary(_) => None,
         }
     }
 }
@@ -105,6 +146,16 @@ fn parse_json(text: &str) -> Result<Value, Unreadable> {
         // A form under the wrong content type, as some senders' "JSON" switch makes it.
         form::payload_of(text).unwrap_or_else(|| Err(Unreadable::Malformed(describe(&error))))
     })
+}
+
+/// One value a line, as a list.
+fn parse_lines(text: &str) -> Result<Value, Unreadable> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let parse = |(index, line): (usize, &str)| {
+        let explain = |error| Unreadable::Malformed(format!("line {}: {}", index + 1, describe(&error)));
+        serde_json::from_str::<Value>(line).map_err(explain)
+    };
+    lines.map(parse).collect()
 }
 
 /// The parser's message without the value it may quote.

@@ -1,10 +1,10 @@
 //! `application/x-www-form-urlencoded`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Unreadable, looks_like_json, parse_json};
+use super::{Unreadable, looks_like_json, nest, parse_json};
 
-/// The fields as an object; a repeated field becomes a list. A `payload` field that holds JSON is the body:
+/// The fields as an object; a repeated field becomes a list, and `a.b` and `a[b]` nest. A `payload` field that holds JSON is the body:
 /// GitHub, Gitea and Slack post that way.
 pub(super) fn decode(text: &str) -> Result<Value, Unreadable> {
     // JSON under this content type is what curl's -d sends unless told otherwise.
@@ -16,11 +16,8 @@ pub(super) fn decode(text: &str) -> Result<Value, Unreadable> {
     if let Some(payload) = payload_of(text) {
         return payload;
     }
-    let mut fields = Map::new();
-    for (name, value) in form_urlencoded::parse(text.trim().as_bytes()) {
-        add(&mut fields, name.into_owned(), Value::String(value.into_owned()));
-    }
-    Ok(Value::Object(fields))
+    let pairs = form_urlencoded::parse(text.trim().as_bytes());
+    Ok(nest::fields(pairs.map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))))
 }
 
 /// The JSON in the field `payload`, if there is such a field and it looks like JSON.
@@ -33,17 +30,4 @@ pub(super) fn payload_of(text: &str) -> Option<Result<Value, Unreadable>> {
         Ok(value) => Ok(value),
         Err(_) => parse_json(&payload),
     })
-}
-
-fn add(fields: &mut Map<String, Value>, name: String, value: Value) {
-    match fields.get_mut(&name) {
-        None => {
-            fields.insert(name, value);
-        }
-        Some(Value::Array(values)) => values.push(value),
-        Some(first) => {
-            let values = vec![first.take(), value];
-            *first = Value::Array(values);
-        }
-    }
 }

@@ -81,7 +81,14 @@ mod tests {
 
     #[test]
     fn dots_and_brackets_nest_and_repeated_names_are_lists() {
-        let form = [("user.name", "Ada"), ("user[mail]", "a@b.c"), ("tag", "x"), ("tag", "y"), ("one[]", "z"), ("n", "1")];
+        let form = [
+            ("user.name", "Ada"),
+            ("user[mail]", "a@b.c"),
+            ("tag", "x"),
+            ("tag", "y"),
+            ("one[]", "z"),
+            ("n", "1"),
+        ];
         let expected = json!({
             "user": { "name": "Ada", "mail": "a@b.c" }, "tag": ["x", "y"], "one": ["z"], "n": "1",
         });
@@ -91,7 +98,10 @@ mod tests {
     #[test]
     fn what_does_not_fit_together_stays_under_its_whole_name() {
         assert_eq!(nested(&[("a", "1"), ("a.b", "2")]), json!({ "a": "1", "a.b": "2" }));
-        assert_eq!(nested(&[(".", "1"), ("a..b", "2"), ("[]", "3")]), json!({ ".": "1", "a..b": "2", "[]": "3" }));
+        assert_eq!(
+            nested(&[(".", "1"), ("a..b", "2"), ("[]", "3")]),
+            json!({ ".": "1", "a..b": "2", "[]": "3" })
+        );
         let deep = "a.".repeat(100) + "b";
         assert_eq!(nested(&[(&deep, "1")]), json!({ deep.clone(): "1" }));
     }

@@ -61,6 +61,22 @@ fn a_form_is_its_payload_or_its_fields() {
 }
 
 #[test]
+fn a_value_a_line_is_a_list_and_xml_and_multipart_are_read() {
+    for content_type in ["application/x-ndjson", "application/jsonl; charset=utf-8"] {
+        assert_eq!(decode(b"{\"a\":1}\n\n[2]\r\n", Some(content_type)), Ok(json!([{"a": 1}, [2]])));
+    }
+    let broken = malformed("line 2: json ends too early at line 1 column 1");
+    assert_eq!(decode(b"1\n{", Some("application/x-ndjson")), broken);
+    for content_type in ["text/xml", "application/xml; charset=utf-8", "application/atom+xml"] {
+        assert_eq!(decode(b"<a>1</a>", Some(content_type)), Ok(json!({"a": "1"})), "{content_type}");
+    }
+    let form = b"--x\r\nContent-Disposition: form-data; name=\"a.b\"\r\n\r\n1\r\n--x--\r\n";
+    assert_eq!(decode(form, Some("multipart/form-data; boundary=x")), Ok(json!({"a": {"b": "1"}})));
+    let without = Err(Unreadable::Unsupported("multipart body without a boundary".to_owned()));
+    assert_eq!(decode(form, Some("multipart/form-data")), without);
+}
+
+#[test]
 fn text_stays_text_and_binary_is_refused() {
     assert_eq!(decode("Ünit 1 ist da\n".as_bytes(), Some("text/plain")), Ok(json!("Ünit 1 ist da\n")));
     assert_eq!(decode(b"{ not json", Some("text/plain")), Ok(json!("{ not json")));
@@ -138,7 +154,14 @@ proptest! {
     #[test]
     fn no_body_and_no_content_type_panics(body in proptest::collection::vec(any::<u8>(), 0..300), content_type in ".{0,60}") {
         let _ = decode(&body, Some(&content_type));
-        for known in ["application/json", "application/x-www-form-urlencoded", "text/plain; charset=utf-16"] {
+        for known in [
+            "application/json",
+            "application/x-www-form-urlencoded",
+            "text/plain; charset=utf-16",
+            "text/xml",
+            "application/x-ndjson",
+            "multipart/form-data; boundary=a",
+        ] {
             let _ = decode(&body, Some(known));
         }
     }

@@ -1,5 +1,7 @@
 //! A webhook's whole way through its source: method, sender, body, rules. Pure, like the rest.
 
+use serde_json::Value;
+
 use super::{Decision, Trace, decide, notify_malformed};
 use crate::auth::{Claim, Refusal as Unverified, Verifier};
 use crate::payload::{self, Unreadable};
@@ -97,8 +99,12 @@ pub fn receive(
         .and_then(|body| payload::decode(body, header("content-type").as_deref()));
     match decoded {
         Ok(value) => {
-            request.body = value;
             source.hide_secrets(&mut request);
+            request.body = match payload::wrap_cloudevent(&request.headers, value) {
+                // All that a webhook without a body says is in its query.
+                Value::Null if !request.query.is_empty() => payload::fields(&request.query),
+                value => value,
+            };
             Ok(decide(rules, source, request, shown, trace))
         }
         Err(Unreadable::Malformed(_)) if source.malformed == Otherwise::Notify => {
