@@ -17,7 +17,7 @@ use self::values::Scope;
 use crate::notification::Notification;
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
-use crate::rules::source::{Otherwise, Rule, Source, Then};
+use crate::rules::source::{Otherwise, Respond, Rule, Source, Then};
 
 /// What a webhook means.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,6 +28,19 @@ pub struct Decision {
     pub matched: Vec<Arc<str>>,
     /// What repeats of the webhook share, where its source has `dedupe`; none when that renders to nothing.
     pub key: Option<String>,
+    /// What the sender is answered, where the rules say that.
+    pub response: Option<Response>,
+}
+
+/// An answer to a sender.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// 200 to 299 or 400 to 499.
+    pub status: u16,
+    /// A media type.
+    pub content_type: String,
+    /// The body.
+    pub body: String,
 }
 
 /// A notification to send.
@@ -65,6 +78,9 @@ pub fn decide(
                 run.try_rules(&mut scope, Some(index), trace.as_deref_mut());
             }
         }
+    }
+    if run.decision.response.is_none() {
+        run.respond(source.respond.as_ref(), &scope);
     }
     run.decision
 }
@@ -110,9 +126,13 @@ impl Run<'_> {
         if !self.decision.matched.contains(&rule.name) {
             self.decision.matched.push(rule.name.clone());
         }
-        let Then::Publish(publishes) = &rule.then else { return };
         let engine = self.rules.engine();
         let bound = scope.bind(rule, engine, trace.as_deref_mut());
+        // The first rule that answers counts.
+        if self.decision.response.is_none() {
+            self.respond(rule.respond.as_ref(), scope);
+        }
+        let Then::Publish(publishes) = &rule.then else { return };
         for publish in publishes {
             let rendered = bound
                 .clone()
@@ -128,6 +148,22 @@ impl Run<'_> {
                 rule: rule.name.clone(),
                 notification,
             }));
+        }
+    }
+
+    /// An answer that cannot be rendered is the usual one instead.
+    fn respond(&mut self, respond: Option<&Respond>, scope: &Scope) {
+        let Some(respond) = respond else { return };
+        let body = respond.body.as_ref().map(|body| body.render(self.rules.engine(), scope.values(), None));
+        match body.transpose() {
+            Ok(body) => {
+                self.decision.response = Some(Response {
+                    status: respond.status,
+                    content_type: respond.content_type.clone(),
+                    body: body.unwrap_or_default().into_owned(),
+                });
+            }
+            Err(error) => tracing::warn!(source = self.source.name, %error, "the answer cannot be rendered"),
         }
     }
 

@@ -6,6 +6,7 @@ pub mod api;
 mod body;
 mod connection;
 mod error;
+mod handshake;
 mod ingest;
 mod replay;
 

@@ -30,6 +30,13 @@ pub(super) fn render(trace: &Trace, decision: &Decision) -> String {
     if let Some(key) = &decision.key {
         let _ = writeln!(text, "\nrepeats are known by {key:?}");
     }
+    if let Some(answer) = &decision.response {
+        let _ = writeln!(
+            text,
+            "\nthe sender is answered {} ({}): {:?}",
+            answer.status, answer.content_type, answer.body
+        );
+    }
     match (decision.notifications.len(), decision.matched.is_empty()) {
         (0, true) => text.push_str("\nno rule matched: nothing is sent\n"),
         (0, false) => text.push_str("\ndropped by rule: nothing is sent\n"),

@@ -4,6 +4,7 @@ mod condition;
 mod folder;
 mod lint;
 mod publish;
+mod respond;
 mod selector;
 mod server;
 mod source;

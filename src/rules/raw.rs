@@ -87,6 +87,8 @@ record! {
         malformed: Option<At<String>> = "malformed" ["reject", "notify"],
         /// What a webhook that no rule matches becomes: `drop` (default) or `notify`. Example: `drop`
         unmatched: Option<At<String>> = "unmatched" ["drop", "notify"],
+        /// What its webhooks are answered, unless the rule that matches says something else. Example: `{ status: 204 }`
+        respond: Option<At<Respond>> = "respond",
         /// What every notification of this source starts from. Example: `{ topic: ci, priority: low }`
         defaults: Option<At<Publish>> = "defaults",
         /// A JSONPath; every node it selects runs through the rules as `item`. Example: `$.alerts[*]`
@@ -209,7 +211,7 @@ record! {
 record! {
     /// A rule. It publishes, drops, or goes on.
     Rule as "rule" where {
-        "anyOf": [{ "required": ["publish"] }, { "required": ["drop"] }, { "required": ["continue"] }],
+        "anyOf": [{ "required": ["publish"] }, { "required": ["drop"] }, { "required": ["continue"] }, { "required": ["respond"] }],
         "not": { "properties": { "drop": { "const": true } }, "required": ["drop"], "anyOf": [{ "required": ["publish"] }, { "required": ["continue"] }] },
     } and {
         /// A phrase that says what it is about. Example: `a run failed`
@@ -222,8 +224,22 @@ record! {
         publish: Vec<At<Publish>> = "publish",
         /// The webhook ends here, without a notification. Example: `true`
         drop: Option<Given<bool>> = "drop",
+        /// What the sender is answered. Example: `{ content_type: text/plain, body: "{{body.challenge}}" }`
+        respond: Option<At<Respond>> = "respond",
         /// After a match, later rules are tried too. Example: `true`
         go_on: Option<At<bool>> = "continue",
+    }
+}
+
+record! {
+    /// An answer to the sender, for handshakes and picky senders.
+    Respond as "respond" {
+        /// 200 to 299, or 400 to 499. Default 200. Example: `200`
+        status: Option<At<u64>> = "status" where { "minimum": 200, "maximum": 499 },
+        /// What the body is. Default application/json. Example: `text/plain`
+        content_type: Option<At<String>> = "content_type" where { "pattern": "^[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+" },
+        /// A template. Default empty. Example: `"{{body.challenge}}"`
+        body: Option<At<String>> = "body",
     }
 }
 

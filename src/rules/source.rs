@@ -32,6 +32,8 @@ pub struct Source {
     pub malformed: Otherwise,
     /// What becomes of a webhook that no rule matches.
     pub unmatched: Otherwise,
+    /// What its webhooks are answered.
+    pub respond: Option<Respond>,
     /// Cuts the body into items.
     pub split: Option<Selector>,
     /// Where notifications go that no rule makes: fallbacks, malformed and unmatched webhooks.
@@ -83,8 +85,21 @@ pub struct Rule {
     pub bindings: Vec<(String, Binding)>,
     /// What a match does.
     pub then: Then,
+    /// What the sender is answered.
+    pub respond: Option<Respond>,
     /// Whether later rules are tried after a match.
     pub go_on: bool,
+}
+
+/// An answer in the making.
+#[derive(Debug)]
+pub struct Respond {
+    /// 200 to 299 or 400 to 499.
+    pub status: u16,
+    /// A media type.
+    pub content_type: String,
+    /// Renders to the body.
+    pub body: Option<Template>,
 }
 
 /// What a match does.

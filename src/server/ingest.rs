@@ -1,5 +1,6 @@
 //! A webhook's way from the socket to the outbox. The sender waits no further than the commit.
 
+use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
@@ -7,10 +8,10 @@ use uuid::Uuid;
 
 use super::connection::InFlight;
 use super::error::Refused;
-use super::{Gateway, accept, body};
+use super::{Gateway, accept, body, handshake};
 use crate::metrics::{Outcome, Received, Settled, State};
 use crate::outbox::{Enqueued, Record, unix_ms};
-use crate::pipeline::{Decision, Reception, Refusal, check_head, receive};
+use crate::pipeline::{Decision, Reception, Refusal, Response, check_head, receive};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
 use crate::rules::source::Source;
@@ -33,6 +34,9 @@ pub(super) async fn ingest(
         return Err(Refusal::NotFound.into());
     };
     let source = routed.source;
+    if let Some(consent) = handshake::consent(source, &request, &routed.path) {
+        return Ok(consent);
+    }
     let result =
         Delivery { gateway: &gateway, rules: &rules, source }.take(&request, routed.path, payload).await;
     match &result {
@@ -43,6 +47,10 @@ pub(super) async fn ingest(
         Err(_) => gateway.count(&source.name, Outcome::Refused),
     }
     let taken = result?;
+    if let Some(Response { status, content_type, body }) = taken.response {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+        return Ok(HttpResponse::build(status).content_type(content_type).body(body));
+    }
     let mut told = json!({ "id": taken.id, "notifications": taken.notifications });
     if taken.duplicate {
         told["duplicate"] = true.into();
@@ -67,6 +75,7 @@ struct Taken {
     id: Uuid,
     notifications: usize,
     duplicate: bool,
+    response: Option<Response>,
 }
 
 /// One webhook and what decides about it.
@@ -107,7 +116,8 @@ impl Delivery<'_> {
         }
     }
 
-    async fn store(&self, decision: Decision, record: Record) -> Result<Taken, Refused> {
+    async fn store(&self, mut decision: Decision, record: Record) -> Result<Taken, Refused> {
+        let response = decision.response.take();
         let mut webhook = accept::webhook(self.source, decision, record);
         let (id, notifications) = (webhook.id, webhook.notifications.len());
         let servers: Vec<_> = webhook.notifications.iter().map(|one| one.server.clone()).collect();
@@ -117,7 +127,7 @@ impl Delivery<'_> {
             webhook.once = None;
             self.gateway.outbox.record(webhook);
             tracing::info!(%id, source = self.source.name, rules, notifications, "webhook accepted");
-            return Ok(Taken { id, notifications, duplicate: false });
+            return Ok(Taken { id, notifications, duplicate: false, response });
         }
         let enqueued = self.gateway.outbox.enqueue(webhook).await.map_err(|error| {
             tracing::error!(source = self.source.name, %error, "webhook refused: it cannot be stored");
@@ -125,19 +135,19 @@ impl Delivery<'_> {
         })?;
         if let Enqueued::Duplicate(first) = enqueued {
             tracing::info!(%id, %first, source = self.source.name, "webhook repeats another, nothing is sent");
-            return Ok(Taken { id: first, notifications: 0, duplicate: true });
+            return Ok(Taken { id: first, notifications: 0, duplicate: true, response });
         }
         for server in servers {
             let settled = Settled { server, state: State::Enqueued };
             self.gateway.metrics.notifications.get_or_create(&settled).inc();
         }
         tracing::info!(%id, source = self.source.name, rules, notifications, "webhook accepted");
-        Ok(Taken { id, notifications, duplicate: false })
+        Ok(Taken { id, notifications, duplicate: false, response })
     }
 }
 
 /// The request without its body. Header values that are no UTF-8 are read as best they can.
-fn parts_of(request: &HttpRequest, path: Vec<(String, String)>) -> Request {
+pub(super) fn parts_of(request: &HttpRequest, path: Vec<(String, String)>) -> Request {
     let headers = request.headers().iter();
     Request {
         method: request.method().as_str().to_owned(),

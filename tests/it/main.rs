@@ -4,6 +4,7 @@
 mod support;
 
 mod admin;
+mod answers;
 mod arrows;
 mod bad_config;
 mod codes;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::condition::{Scope, compile_when};
 use super::publish::{Defaults, check_literals, compile_defaults, compile_publish, fallback_of};
+use super::respond::compile_respond;
 use super::selector::parse_selector;
 use super::template::compile_template;
 use super::verify::{Verification, compile_verify};
@@ -58,6 +59,7 @@ pub(super) fn compile_source(
         queries: Vec::new(),
         used_tables: Default::default(),
     };
+    let respond = source.respond.as_ref().and_then(|raw| compile_respond(raw, &mut vocabulary, problems));
     let dedupe = source.dedupe.as_ref().and_then(|dedupe| compile_dedupe(dedupe, &mut vocabulary, problems));
     vocabulary.split = source.split.is_some();
     let scope = Scope { path_names: &path_names, split: source.split.is_some() };
@@ -80,6 +82,7 @@ pub(super) fn compile_source(
         dedupe,
         malformed,
         unmatched,
+        respond,
         split,
         fallback,
         rules,
@@ -245,6 +248,7 @@ fn compile_rule(
         .iter()
         .filter_map(|publish| compile_publish(publish, defaults, servers, vocabulary, problems))
         .collect();
+    let respond = rule.respond.as_ref().and_then(|raw| compile_respond(raw, vocabulary, problems));
     vocabulary.bindings.clear();
     check_effect(rule, &raw.place, problems);
     let drop = rule.drop.as_ref().is_some_and(|drop| drop.value == Some(true));
@@ -257,6 +261,7 @@ fn compile_rule(
         },
         bindings,
         then: if drop { Then::Drop } else { Then::Publish(publish) },
+        respond,
         go_on: rule.go_on.as_ref().is_some_and(|flag| flag.value),
     })
 }
@@ -276,7 +281,7 @@ fn check_effect(rule: &raw::Rule, place: &Place, problems: &mut Problems) {
             Problem::at(&drop.place, format!("rule {name:?} both drops and continues"))
                 .help("remove one of the two"),
         ),
-        (None, true) if !goes_on => problems.push(
+        (None, true) if !goes_on && rule.respond.is_none() => problems.push(
             Problem::at(place, format!("rule {name:?} does nothing"))
                 .help("add `publish:`, or `drop: true` to end here on purpose"),
         ),
