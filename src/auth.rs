@@ -24,6 +24,13 @@ pub enum Verifier {
     Signature(Signature),
     /// A JSON Web Signature over the body's hash.
     Jws(Jws),
+    /// A client certificate that a trusted proxy has checked and names in a header.
+    Certificate {
+        /// In lower case.
+        header: String,
+        /// What it may name.
+        subjects: Vec<String>,
+    },
     /// One of several ways.
     Any(Vec<Verifier>),
     /// A secret in a header.
@@ -68,6 +75,8 @@ pub struct Claim<'a> {
     pub target: &'a str,
     /// When it came, in Unix milliseconds: timestamps are held against it.
     pub now_ms: i64,
+    /// Whether a trusted proxy passed it on.
+    pub through_proxy: bool,
 }
 
 /// Why a claim was refused. For the log only: a stranger learns nothing but the status.
@@ -85,6 +94,9 @@ pub enum Refusal {
     /// It proves nothing.
     #[error("{0} does not match any secret")]
     Wrong(String),
+    /// It counts only from a proxy that is trusted.
+    #[error("{0} did not come from a trusted proxy; name it with --trusted-proxy")]
+    NotFromProxy(String),
     /// It is too old, or of the future: somebody may have recorded it.
     #[error("{0} is too far from now; is the clock right?")]
     Outdated(String),
@@ -96,6 +108,7 @@ impl Verifier {
         match self {
             Self::Signature(signature) => signature.verify(claim),
             Self::Jws(jws) => jws.verify(claim),
+            Self::Certificate { header, subjects } => verify_certificate(claim, header, subjects),
             Self::Any(ways) => any_of(ways, claim),
             Self::HeaderToken { header, secrets } => {
                 let token = one(claim.headers, header, || format!("header {header}"))?;
@@ -136,6 +149,16 @@ impl Verifier {
     pub fn hides_source(&self) -> bool {
         matches!(self, Self::PathSecret { .. })
     }
+}
+
+/// Anyone can write such a header: only a trusted proxy's counts, which must take away what its clients write.
+fn verify_certificate(claim: &Claim<'_>, header: &str, subjects: &[String]) -> Result<(), Refusal> {
+    let what = || format!("header {header}");
+    if !claim.through_proxy {
+        return Err(Refusal::NotFromProxy(what()));
+    }
+    let subject = one(claim.headers, header, what)?.trim();
+    if subjects.iter().any(|known| known == subject) { Ok(()) } else { Err(Refusal::Wrong(what())) }
 }
 
 /// Told of the last way's refusal, when none holds.

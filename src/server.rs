@@ -4,6 +4,7 @@ mod accept;
 mod admin;
 pub mod api;
 mod body;
+mod client;
 mod connection;
 mod error;
 mod handshake;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use actix_web::dev::Server;
 use actix_web::{App, HttpServer, web};
+use ipnet::IpNet;
 
 pub use self::admin::Admin;
 pub use self::replay::{Replayed, decide_again, replay};
@@ -35,6 +37,8 @@ pub struct Gateway {
     pub metrics: Arc<Metrics>,
     /// What a sender may ask for.
     pub limits: Limits,
+    /// Proxies whose word on the sender's address counts.
+    pub proxies: Vec<IpNet>,
 }
 
 /// File descriptors that a sender's connection takes.

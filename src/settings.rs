@@ -1,11 +1,12 @@
 //! Flags and environment: what the process is. What it does is in the rules folder.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
+use ipnet::IpNet;
 
 use crate::logging::Format;
 use crate::reload::Watch;
@@ -26,6 +27,9 @@ pub struct Settings {
         value_delimiter = ','
     )]
     pub listen: Vec<SocketAddr>,
+    /// Proxies whose word on the sender's address counts (X-Forwarded-For), as networks; may be given several times
+    #[arg(long, env = "HOOKBELL_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',', value_parser = parse_network)]
+    pub trusted_proxy: Vec<IpNet>,
     /// Where health, metrics and reload are served
     #[arg(long, env = "HOOKBELL_ADMIN", value_name = "ADDR", default_value = "127.0.0.1:9090")]
     pub admin: SocketAddr,
@@ -134,6 +138,11 @@ impl Settings {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         self.workers.map_or_else(cores, usize::from)
     }
+}
+
+fn parse_network(text: &str) -> Result<IpNet, String> {
+    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    network.map_err(|_| format!("expected a network such as 10.0.0.0/8 or ::1, found {text:?}"))
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {

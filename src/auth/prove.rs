@@ -23,6 +23,10 @@ impl Verifier {
             Self::Jws(jws) => {
                 Proof { headers: vec![(jws.header.clone(), jws.sign(claim.raw))], ..Proof::default() }
             }
+            Self::Certificate { header, subjects } => {
+                let subject = subjects.first().cloned().unwrap_or_default();
+                Proof { headers: vec![(header.clone(), subject)], ..Proof::default() }
+            }
             Self::Any(ways) => ways.first().map(|way| way.prove(claim)).unwrap_or_default(),
             Self::HeaderToken { header, secrets } => {
                 Proof { headers: vec![(header.clone(), secrets.first().to_owned())], ..Proof::default() }

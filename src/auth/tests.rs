@@ -15,7 +15,7 @@ fn pairs(entries: &[(&str, &str)]) -> Vec<(String, String)> {
 const NOW: i64 = 1_767_225_600_000;
 
 fn claim<'a>(headers: &'a [(String, String)], raw: &'a [u8]) -> Claim<'a> {
-    Claim { headers, query: &[], path: &[], raw, target: "/hooks/x?a=1", now_ms: NOW }
+    Claim { headers, query: &[], path: &[], raw, target: "/hooks/x?a=1", now_ms: NOW, through_proxy: true }
 }
 
 fn verify(verifier: &Verifier, headers: &[(&str, &str)], raw: &[u8]) -> Result<(), Refusal> {
@@ -309,6 +309,7 @@ fn what_a_verifier_proves_it_also_believes() {
         Verifier::Basic(secret()),
         Verifier::Bearer(secret()),
         Verifier::PathSecret { segment: "secret".to_owned(), secrets: secret() },
+        Verifier::Certificate { header: "x-client".to_owned(), subjects: vec!["CN=a".to_owned()] },
     ];
     for name in scheme_names() {
         verifiers.push(preset(name, &["whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="]));
@@ -338,4 +339,16 @@ fn what_is_signed_must_be_a_template_with_the_body_in_it() {
     assert_eq!(told("{timestamp}"), Some("the body is not signed".to_owned()));
     assert_eq!(told("{nonce}{body}"), Some("unknown ingredient \"{nonce}\"".to_owned()));
     assert_eq!(told("{body"), Some("a `{` is not closed".to_owned()));
+}
+
+#[test]
+fn a_certificate_is_believed_of_a_trusted_proxy_only() {
+    let subjects = vec!["CN=grafana".to_owned(), "CN=b".to_owned()];
+    let verifier = Verifier::Certificate { header: "x-ssl-client-s-dn".to_owned(), subjects };
+    let ask = |subject: &str, through_proxy: bool| {
+        verifier.verify(&Claim { through_proxy, ..claim(&pairs(&[("X-SSL-Client-S-DN", subject)]), b"") })
+    };
+    assert_eq!(ask("CN=b", true), Ok(()));
+    assert_eq!(ask("CN=c", true), Err(Refusal::Wrong("header x-ssl-client-s-dn".to_owned())));
+    assert_eq!(ask("CN=b", false), Err(Refusal::NotFromProxy("header x-ssl-client-s-dn".to_owned())));
 }

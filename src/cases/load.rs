@@ -115,7 +115,7 @@ fn compile_case(
             path: pairs(&request.path),
             body: Json::Null,
             received_at: received_at?,
-            target: String::new(),
+            ..Request::default()
         },
         raw: body?,
         sign: request.sign.as_ref().is_some_and(|flag| flag.value),

@@ -128,10 +128,12 @@ fn signed(case: &Case, source: &Source) -> Request {
             raw: &case.raw,
             target: &case.request.target,
             now_ms: case.request.received_at,
+            through_proxy: true,
         });
         request.headers.extend(proof.headers);
         request.query.extend(proof.query);
         request.path.extend(proof.path);
+        request.through_proxy = true;
     }
     request
 }

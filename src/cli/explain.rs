@@ -120,7 +120,7 @@ fn given<'a>(set: &'a RuleSet, arguments: &Arguments) -> Result<Subject<'a>> {
         body: serde_json::Value::Null,
         received_at: unix_ms(),
         headers: headers(arguments)?,
-        target: String::new(),
+        ..Request::default()
     };
     let body = arguments.body.as_deref().unwrap_or(Path::new("-"));
     Ok((source, request, read_body(body)?))
@@ -139,7 +139,7 @@ fn recorded<'a>(set: &'a RuleSet, data: &Path, id: Uuid) -> Result<Subject<'a>> 
         path: record.path,
         body: serde_json::Value::Null,
         received_at: record.received_at,
-        target: String::new(),
+        ..Request::default()
     };
     Ok((source_named(set, &record.source)?, request, record.body))
 }

@@ -111,6 +111,7 @@ impl Running {
             outbox: outbox.clone(),
             metrics: metrics.clone(),
             limits: settings.limits(files),
+            proxies: settings.trusted_proxy.clone(),
         });
         let (webhooks, addresses) = bind_webhooks(gateway.clone(), &settings.listen, settings.workers())
             .with_context(|| format!("cannot listen for webhooks on {}", list(&settings.listen)))?;

@@ -18,6 +18,9 @@ pub enum Refusal {
     /// 405, with the methods that are allowed.
     #[error("method not allowed: use {0}")]
     MethodNotAllowed(String),
+    /// 403: it came from an address that the source does not allow.
+    #[error("forbidden")]
+    Forbidden,
     /// 401, with a challenge where the scheme has one.
     #[error("unauthorized")]
     Unauthorized(Option<&'static str>),
@@ -41,6 +44,7 @@ impl Refusal {
         match self {
             Self::NotFound => 404,
             Self::MethodNotAllowed(_) => 405,
+            Self::Forbidden => 403,
             Self::Unauthorized(_) => 401,
             Self::Unreadable(Unreadable::Malformed(_)) => 400,
             Self::Unreadable(Unreadable::TooLarge { .. }) => 413,
@@ -53,6 +57,7 @@ impl Refusal {
 /// time it takes, where a source with a secret path lives.
 pub fn check_head(source: &Source, request: &Request, verify: bool) -> Result<(), Refusal> {
     check_method(source, &request.method)?;
+    check_client(source, request)?;
     match &source.verifier {
         Some(verifier) if verify && !verifier.needs_body() => check_sender(source, verifier, request, b""),
         _ => Ok(()),
@@ -68,6 +73,17 @@ fn check_method(source: &Source, method: &str) -> Result<(), Refusal> {
         return Err(Refusal::NotFound);
     }
     Err(Refusal::MethodNotAllowed(source.methods.join(", ")))
+}
+
+/// Who sent nothing over a network, as in tests, is no stranger.
+fn check_client(source: &Source, request: &Request) -> Result<(), Refusal> {
+    let Some(client) = request.client.filter(|_| !source.allow.is_empty()) else { return Ok(()) };
+    if source.allow.iter().any(|network| network.contains(&client)) {
+        return Ok(());
+    }
+    tracing::warn!(source = source.name, %client, "webhook refused: its sender's address is not allowed");
+    let hidden = source.verifier.as_ref().is_some_and(Verifier::hides_source);
+    Err(if hidden { Refusal::NotFound } else { Refusal::Forbidden })
 }
 
 /// Takes one webhook to a decision. `request` is complete but for its body, which is read from `raw`.
@@ -125,6 +141,7 @@ fn check_sender(source: &Source, verifier: &Verifier, request: &Request, raw: &[
         raw,
         target: &request.target,
         now_ms: request.received_at,
+        through_proxy: request.through_proxy,
     };
     verifier.verify(&claim).map_err(|refusal: Unverified| {
         tracing::warn!(source = source.name, reason = %refusal, "webhook refused: sender not verified");

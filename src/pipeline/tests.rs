@@ -30,7 +30,7 @@ fn decide_with(source: &str, body: Value) -> (Vec<Value>, Trace) {
         path: Vec::new(),
         body: body.clone(),
         received_at: 1_796_083_200_000,
-        target: String::new(),
+        ..Request::default()
     };
     let raw = body.to_string();
     let mut trace = Trace::default();

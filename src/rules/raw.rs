@@ -81,6 +81,8 @@ record! {
         methods: Vec<At<String>> = "methods" where { "if": { "type": "array" }, "then": { "items": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } }, "else": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } },
         /// How it proves who it is. Example: `{ scheme: github, secrets: [{ env: GITHUB_WEBHOOK_SECRET }] }`
         verify: Option<Given<Verify>> = "verify",
+        /// Networks its webhooks may come from. Default all. Example: `[192.0.2.0/24, "2001:db8::/32"]`
+        allow: Vec<At<String>> = "allow",
         /// A key that tells a repeated webhook: a template, or `{key, window}`. Example: `"{{headers.x-github-delivery}}"`
         dedupe: Option<Dedupe> = "dedupe",
         /// What a body that cannot be read becomes: `reject` (default) or `notify`. Example: `notify`
@@ -103,7 +105,7 @@ record! {
     Verify as "verify" where {
         "oneOf": [
             { "required": ["scheme"] }, { "required": ["hmac"] }, { "required": ["token"] }, { "required": ["basic"] },
-            { "required": ["bearer"] }, { "required": ["path_secret"] },
+            { "required": ["bearer"] }, { "required": ["path_secret"] }, { "required": ["client_certificate"] },
         ],
         "dependencies": { "scheme": ["secrets"], "secrets": ["scheme"] },
     } and {
@@ -121,6 +123,18 @@ record! {
         bearer: Option<Given<Bearer>> = "bearer",
         /// A secret segment of the path. Example: `{ segment: secret, secrets: [{ env: SECRET }] }`
         path_secret: Option<Given<PathSecret>> = "path_secret",
+        /// A client certificate that a trusted proxy has checked. Example: `{ header: X-SSL-Client-S-DN, subjects: ["CN=grafana"] }`
+        client_certificate: Option<Given<ClientCertificate>> = "client_certificate",
+    }
+}
+
+record! {
+    /// A client certificate that a proxy named by --trusted-proxy has checked. The proxy must take this header away from its clients.
+    ClientCertificate as "client_certificate" {
+        /// The header in which the proxy names the certificate's subject. Example: `X-SSL-Client-S-DN`
+        header: At<String> = "header",
+        /// Who may send, as the proxy writes it. Example: `["CN=grafana"]`
+        subjects: Vec<At<String>> = "subjects" where { "minItems": 1 },
     }
 }
 

@@ -1,5 +1,7 @@
 //! A webhook as rules see it: decoded, without its secrets.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
 /// Everything a rule can ask about one webhook.
@@ -19,6 +21,10 @@ pub struct Request {
     pub received_at: i64,
     /// Path and query as they were asked for; signatures may cover them. Empty where nobody asked.
     pub target: String,
+    /// Who sent it, as far as proxies that are trusted tell; unknown where nobody sent it.
+    pub client: Option<IpAddr>,
+    /// Whether a proxy that is trusted passed it on, so that what it says of the sender counts.
+    pub through_proxy: bool,
 }
 
 /// One webhook, or one item of it, while its rules are tried.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use super::condition::Condition;
 use super::selector::Selector;
 use super::template::Template;
@@ -18,6 +20,8 @@ pub struct Source {
     pub path: String,
     /// Upper-case.
     pub methods: Vec<String>,
+    /// Networks its webhooks may come from; none at all allows everybody.
+    pub allow: Vec<IpNet>,
     /// How it proves who it is; `None` believes everybody.
     pub verifier: Option<Verifier>,
     /// The path segment that holds its secret: never shown to rules, traces or the log.

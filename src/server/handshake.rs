@@ -4,6 +4,7 @@ use actix_web::http::Method;
 use actix_web::http::header::ALLOW;
 use actix_web::{HttpRequest, HttpResponse};
 
+use super::Gateway;
 use super::ingest::parts_of;
 use crate::pipeline::check_head;
 use crate::rules::source::Source;
@@ -13,6 +14,7 @@ const RATE: &str = "webhook-request-rate";
 
 /// The consent, when an origin asks for it. Whoever must prove itself by the path or a header has to do so here too.
 pub(super) fn consent(
+    gateway: &Gateway,
     source: &Source,
     request: &HttpRequest,
     path: &[(String, String)],
@@ -21,7 +23,7 @@ pub(super) fn consent(
         return None;
     }
     let origin = request.headers().get(ORIGIN)?;
-    let mut parts = parts_of(request, path.to_vec());
+    let mut parts = parts_of(gateway, request, path.to_vec());
     // The method that the events will come by is the one to be checked.
     parts.method = source.methods.first()?.clone();
     check_head(source, &parts, true).ok()?;

@@ -6,6 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::client::Client;
 use super::connection::InFlight;
 use super::error::Refused;
 use super::{Gateway, accept, body, handshake};
@@ -34,7 +35,7 @@ pub(super) async fn ingest(
         return Err(Refusal::NotFound.into());
     };
     let source = routed.source;
-    if let Some(consent) = handshake::consent(source, &request, &routed.path) {
+    if let Some(consent) = handshake::consent(&gateway, source, &request, &routed.path) {
         return Ok(consent);
     }
     let result =
@@ -92,7 +93,7 @@ impl Delivery<'_> {
         path: Vec<(String, String)>,
         payload: Payload,
     ) -> Result<Taken, Refused> {
-        let parts = parts_of(request, path);
+        let parts = parts_of(self.gateway, request, path);
         check_head(self.source, &parts, true)?;
         let limits = &self.gateway.limits;
         let raw = body::read(request, payload, limits.body, limits.body_time).await?;
@@ -147,7 +148,8 @@ impl Delivery<'_> {
 }
 
 /// The request without its body. Header values that are no UTF-8 are read as best they can.
-pub(super) fn parts_of(request: &HttpRequest, path: Vec<(String, String)>) -> Request {
+pub(super) fn parts_of(gateway: &Gateway, request: &HttpRequest, path: Vec<(String, String)>) -> Request {
+    let client = Client::of(request, &gateway.proxies);
     let headers = request.headers().iter();
     Request {
         method: request.method().as_str().to_owned(),
@@ -161,5 +163,7 @@ pub(super) fn parts_of(request: &HttpRequest, path: Vec<(String, String)>) -> Re
         body: serde_json::Value::Null,
         received_at: unix_ms(),
         target: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
+        client: client.address,
+        through_proxy: client.through_proxy,
     }
 }

@@ -61,7 +61,7 @@ pub fn decide_again<'a>(
         path: record.path.clone(),
         body: serde_json::Value::Null,
         received_at: record.received_at,
-        target: String::new(),
+        ..Request::default()
     };
     let reception = Reception { limit: LIMIT, verify: false };
     receive(rules, source, request, &record.body, reception, None)

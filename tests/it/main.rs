@@ -16,6 +16,7 @@ mod edges;
 mod first_steps;
 mod large_store;
 mod limits;
+mod networks;
 mod operating;
 mod records;
 mod refusals;

@@ -78,6 +78,7 @@ impl Sample {
             raw: &self.body,
             target: &source.path,
             now_ms: unix_ms(),
+            through_proxy: false,
         };
         let proof = source.verifier.as_ref().map(|verifier| verifier.prove(&claim)).unwrap_or_default();
         let mut url = format!("http://{gateway}{}", source.path);

@@ -1,7 +1,10 @@
 //! From an entry of `sources:` to a [`Source`].
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
+
+use ipnet::IpNet;
 
 use super::condition::{Scope, compile_when};
 use super::publish::{Defaults, check_literals, compile_defaults, compile_publish, fallback_of};
@@ -75,6 +78,7 @@ pub(super) fn compile_source(
         name: key.name.clone(),
         path: source.path.value.clone(),
         methods: compile_methods(&source.methods, problems),
+        allow: compile_allow(&source.allow, problems),
         verifier,
         secret_segment,
         secret_parameter,
@@ -158,6 +162,24 @@ fn compile_methods(methods: &[At<String>], problems: &mut Problems) -> Vec<Strin
         );
     }
     methods.iter().map(|method| method.value.clone()).collect()
+}
+
+/// Networks, or single addresses.
+fn compile_allow(raw: &[At<String>], problems: &mut Problems) -> Vec<IpNet> {
+    let mut networks = Vec::new();
+    for text in raw {
+        let network = text.value.parse::<IpNet>().or_else(|_| text.value.parse::<IpAddr>().map(IpNet::from));
+        match network {
+            Ok(network) => networks.push(network.trunc()),
+            Err(_) => {
+                let message = format!("invalid network {:?}", text.value);
+                problems.push(
+                    Problem::at(&text.place, message).help("write it like 192.0.2.0/24 or 2001:db8::/32"),
+                );
+            }
+        }
+    }
+    networks
 }
 
 fn compile_dedupe(

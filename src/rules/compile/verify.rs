@@ -39,12 +39,13 @@ pub(super) fn compile_verify(
         raw.basic.as_ref().map(|way| &way.place),
         raw.bearer.as_ref().map(|way| &way.place),
         raw.path_secret.as_ref().map(|way| &way.place),
+        raw.client_certificate.as_ref().map(|way| &way.place),
     ];
     let given: Vec<&Place> = ways.into_iter().flatten().collect();
     match given.as_slice() {
         [_] => {}
         [] => {
-            let help = "use one of scheme, hmac, token, basic, bearer and path_secret";
+            let help = "use one of scheme, hmac, token, basic, bearer, path_secret and client_certificate";
             problems.push(Problem::at(place, "verify names no way to verify").help(help));
             return Verification::default();
         }
@@ -89,10 +90,24 @@ fn compile_way(raw: &raw::Verify, path_names: &[String], problems: &mut Problems
         return compile_secrets(&given.secrets, &bearer.place, problems)
             .verification(|secrets| Some(Verifier::Bearer(secrets)));
     }
+    if let Some(Given { value: Some(certificate), place }) = &raw.client_certificate {
+        return compile_certificate(certificate, place, problems);
+    }
     match raw.path_secret.as_ref().and_then(|given| Some((given.value.as_ref()?, &given.place))) {
         Some((path_secret, place)) => compile_path_secret(path_secret, place, path_names, problems),
         None => Verification::default(),
     }
+}
+
+fn compile_certificate(raw: &raw::ClientCertificate, place: &Place, problems: &mut Problems) -> Verification {
+    if raw.subjects.is_empty() {
+        problems.push(Problem::at(place, "no subject may send").help("add `subjects: [\"CN=…\"]`"));
+    }
+    let verifier = Verifier::Certificate {
+        header: raw.header.value.to_ascii_lowercase(),
+        subjects: raw.subjects.iter().map(|subject| subject.value.clone()).collect(),
+    };
+    Verification { verifier: Some(verifier), ..Verification::default() }
 }
 
 fn compile_scheme(name: &At<String>, secrets: &[At<RawSecret>], problems: &mut Problems) -> Verification {

@@ -88,9 +88,16 @@ fn a_body_that_cannot_be_read_is_refused() {
         (
             b"--x",
             &[("Content-Type", "multipart/form-data; boundary=x")],
-            415,
-            "unsupported content type \"multipart/form-data\"",
+            400,
+            "malformed body: multipart: its last part has no end",
         ),
+        (
+            b"--x",
+            &[("Content-Type", "multipart/form-data")],
+            415,
+            "unsupported multipart body without a boundary",
+        ),
+        (b"<a>", &[("Content-Type", "text/xml")], 400, "malformed body: xml: it ends too early"),
         (&large, &[json], 413, LIMIT),
         (&bomb, &[("Content-Encoding", "gzip"), json], 413, LIMIT),
     ];

@@ -37,7 +37,7 @@ impl FastGateway {
                 let (live, metrics) = (Arc::new(Live::new(set)), Arc::new(Metrics::new()));
                 let targets = live.targets();
                 let delivery = Delivery::start(outbox.clone(), targets, metrics.clone(), options(clock));
-                let gateway = Gateway { live, outbox, metrics, limits: limits() };
+                let gateway = Gateway { live, outbox, metrics, limits: limits(), proxies: Vec::new() };
                 let any = "127.0.0.1:0".parse().expect("an address");
                 let (server, addresses) = bind_webhooks(Arc::new(gateway), &[any], 1).expect("a listener");
                 let handle = server.handle();
