@@ -136,6 +136,21 @@ impl Verifier {
         }
     }
 
+    /// In a few words, for people.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Signature(signature) => format!("signature in {}", signature.headers.join(" or ")),
+            Self::Jws(jws) => format!("signed token in {}", jws.header),
+            Self::HeaderToken { header, .. } => format!("secret in {header}"),
+            Self::QueryToken { parameter, .. } => format!("secret in ?{parameter}="),
+            Self::Basic(_) => "user and password".to_owned(),
+            Self::Bearer(_) => "bearer token".to_owned(),
+            Self::PathSecret { .. } => "secret in the path".to_owned(),
+            Self::Certificate { header, .. } => format!("certificate in {header}"),
+            Self::Any(ways) => ways.iter().map(Self::summary).collect::<Vec<_>>().join(", or "),
+        }
+    }
+
     /// Whether the proof covers the body. Any other is checked before the body is read: a stranger's is not worth it.
     pub fn needs_body(&self) -> bool {
         match self {

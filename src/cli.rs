@@ -11,6 +11,7 @@ mod reach;
 mod replay;
 mod schema;
 mod serve;
+mod sources;
 mod test;
 mod trace;
 
@@ -54,6 +55,8 @@ enum Command {
     Outbox(outbox::Arguments),
     /// Run recorded webhooks through the rules of today
     Replay(replay::Arguments),
+    /// List who may send, where to, and what keeps the others off
+    Sources(sources::Arguments),
     /// Print the JSON Schema of rules or of test cases, for editors
     Schema {
         /// Which
@@ -82,6 +85,7 @@ pub fn run() -> ExitCode {
         Some(Command::Explain(arguments)) => explain::run(&arguments),
         Some(Command::Outbox(arguments)) => outbox::run(&arguments),
         Some(Command::Replay(arguments)) => replay::run(&arguments),
+        Some(Command::Sources(arguments)) => sources::run(&arguments),
         Some(Command::Schema { of }) => schema::run(of),
         Some(Command::Healthcheck(arguments)) => healthcheck::run(&arguments),
         Some(Command::Completions { shell }) => {

@@ -17,12 +17,15 @@ const ADDRESS: &str = "hookbell.admin";
 /// How long one request to a gateway may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Tells later commands where the gateway of this store listens for operators.
-pub(super) fn announce(data: &Path, admin: &[SocketAddr]) -> Result<()> {
-    let Some(address) = admin.first() else { return Ok(()) };
+/// Tells later commands where the gateway of this store listens for operators. A disk that is full is no reason not to
+/// start.
+pub(super) fn announce(data: &Path, admin: &[SocketAddr]) {
+    let Some(address) = admin.first() else { return };
     let path = data.join(ADDRESS);
-    std::fs::write(&path, format!("{}\n", local(*address)))
-        .with_context(|| format!("cannot write {:?}", path.display().to_string()))
+    if let Err(error) = std::fs::write(&path, format!("{}\n", local(*address))) {
+        let path = path.display();
+        tracing::warn!(%path, %error, "the outbox command cannot find this gateway while it runs");
+    }
 }
 
 /// The address to ask, where the one to listen on means all of them.

@@ -134,7 +134,7 @@ impl Running {
             Admin { gateway, reload: reload.clone(), board: board.clone(), data: settings.data.clone() };
         let (admin, admin_addresses) = bind_admin(operators, settings.admin)
             .with_context(|| format!("cannot listen for operators on {}", settings.admin))?;
-        reach::announce(&settings.data, &admin_addresses)?;
+        reach::announce(&settings.data, &admin_addresses);
         let options = delivery_options(observer, board.clone());
         let delivery = Delivery::start(outbox.clone(), live.targets(), metrics, options);
         let watch =

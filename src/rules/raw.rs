@@ -77,6 +77,8 @@ record! {
     Source as "source" {
         /// Where it posts, such as `/hooks/{team}/github`. Example: `/hooks/github`
         path: At<String> = "path" where { "pattern": "^(/([A-Za-z0-9._~-]+|\\{[A-Za-z0-9_]+\\}))+$" },
+        /// `false` turns it off. Example: `{ env: PLEX_ENABLED, default: false }`
+        enabled: Option<At<bool>> = "enabled",
         /// The methods it may use. Default POST. Example: `[POST, PUT]`
         methods: Vec<At<String>> = "methods" where { "if": { "type": "array" }, "then": { "items": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } }, "else": { "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] } },
         /// How it proves who it is. Example: `{ scheme: github, secrets: [{ env: GITHUB_WEBHOOK_SECRET }] }`

@@ -24,7 +24,7 @@ pub struct RuleSet {
 pub struct Off {
     /// The source, compiled like any other.
     pub source: Source,
-    /// The unset environment variables that would turn it on.
+    /// The unset environment variables that would turn it on, or `enabled: true`.
     pub waits_for: Vec<String>,
 }
 

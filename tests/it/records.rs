@@ -78,3 +78,31 @@ fn a_start_with_required_tests_refuses_rules_whose_case_fails() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("case \"it is n\" fails: notification 1, message"), "{}", ran.stderr);
 }
+
+#[test]
+fn the_sources_are_listed_with_what_turns_them_on() {
+    let folder = tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("rules")).expect("a folder");
+    let rules = "
+sources:
+  door: { path: /door, methods: [GET, POST], rules: [{ name: r, drop: true }] }
+  hub: { path: /hub, verify: { scheme: github, secrets: [{ env: HUB_SECRET }] }, rules: [{ name: a, drop: true }] }
+  lab: { path: /lab, enabled: { env: LAB, default: false }, verify: { scheme: gitlab, secrets: [abcdefgh] }, rules: [{ name: a, drop: true }] }
+";
+    std::fs::write(folder.path().join("rules/a.yaml"), rules).expect("rules");
+    let sources = |flags: &[&str], environment: &[(&str, &str)]| {
+        hookbell(folder.path(), &[&["sources"], flags].concat(), environment).stdout
+    };
+    assert_eq!(
+        sources(&[], &[]),
+        "SOURCE  POSTS TO        PROVES ITSELF BY          RULES  STATE\n\
+         door    GET,POST /door  believes everybody            1  on\n\
+         hub     POST /hub       -                             1  off: set HUB_SECRET\n\
+         lab     POST /lab       secret in x-gitlab-token      1  off: set enabled: true\n"
+    );
+    let on: Value =
+        serde_json::from_str(&sources(&["--json"], &[("HUB_SECRET", "x"), ("LAB", "true")])).expect("JSON");
+    let states: Vec<_> = on.as_array().expect("a list").iter().map(|source| source["on"].clone()).collect();
+    assert_eq!(states, [json!(true), json!(true), json!(true)]);
+    assert_eq!(on[1]["verification"], "signature in x-hub-signature-256");
+}

@@ -69,7 +69,7 @@ pub(super) fn compile_source(
     let rules = compile_rules(source, scope, &defaults, around.servers, &mut vocabulary, problems);
     around.queries.append(&mut vocabulary.queries);
     around.used_tables.append(&mut vocabulary.used_tables);
-    let Verification { verifier, waits_for, secret_segment, secret_parameter, secret_header } =
+    let Verification { verifier, mut waits_for, secret_segment, secret_parameter, secret_header } =
         compile_verify(source.verify.as_ref(), &path_names, problems);
     let fallback = fallback_of(&defaults);
     let malformed = compile_otherwise(source.malformed.as_ref(), "reject", &fallback, problems);
@@ -91,6 +91,9 @@ pub(super) fn compile_source(
         fallback,
         rules,
     };
+    if raw.value.enabled.as_ref().is_some_and(|enabled| !enabled.value) {
+        waits_for.push("enabled: true".to_owned());
+    }
     Some(Compiled { source, waits_for })
 }
 
