@@ -1,6 +1,7 @@
 //! `hookbell sources`: who may send, where to, and what keeps the others off.
 
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -12,6 +13,10 @@ use crate::rules::compile::compile_folder;
 use crate::rules::external::ProcessEnvironment;
 use crate::rules::source::Source;
 
+const MANUAL_HEAD: &str = "# The shipped sources\n\n\
+    How to set each sender up. This page is made of the head comments of [`rules/`](../rules): \
+    `hookbell sources --markdown > docs/sources.md`.\n";
+
 /// Flags of `sources`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -19,8 +24,11 @@ pub(super) struct Arguments {
     #[arg(value_name = "DIR", env = "HOOKBELL_RULES", default_value = "rules")]
     rules: PathBuf,
     /// Write JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "markdown")]
     json: bool,
+    /// Write what the files say about how to set their senders up, as Markdown
+    #[arg(long)]
+    markdown: bool,
 }
 
 /// One source as a row.
@@ -77,12 +85,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut rows: Vec<Row> = set.sources().iter().map(|source| Row::of(source, &[])).collect();
     rows.extend(set.off().iter().map(|off| Row::of(&off.source, &off.waits_for)));
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    if arguments.json {
+    if arguments.markdown {
+        print!("{}", manual(&arguments.rules, &rows)?);
+    } else if arguments.json {
         println!("{}", serde_json::to_string_pretty(&rows.iter().map(Row::json).collect::<Vec<_>>())?);
     } else {
         print(&rows);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A chapter for each source whose file begins with comments: what they say, and where the sender posts.
+fn manual(folder: &Path, rows: &[Row]) -> Result<String> {
+    let mut text = MANUAL_HEAD.to_owned();
+    for row in rows {
+        let file = folder.join(format!("{}.yaml", row.name));
+        let Ok(source) = std::fs::read_to_string(&file) else { continue };
+        let comments = source.lines().map_while(|line| line.strip_prefix('#'));
+        let steps: Vec<&str> =
+            comments.map(str::trim).filter(|line| !line.is_empty() && !line.contains("$schema=")).collect();
+        writeln!(text, "\n## {}\n\n`{}`\n", row.name, row.place)?;
+        steps.iter().try_for_each(|step| writeln!(text, "- {step}"))?;
+    }
+    Ok(text)
 }
 
 fn print(rows: &[Row]) {

@@ -204,3 +204,22 @@ fn run_beside(gateway: &Gateway, words: &[&str], input: &str) -> std::process::O
     child.stdin.take().expect("stdin").write_all(input.as_bytes()).expect("to write");
     child.wait_with_output().expect("an output")
 }
+
+#[test]
+fn the_manual_of_the_shipped_sources_is_what_their_files_say() {
+    let ran = hookbell(root(), &["sources", "--markdown", "rules"], &[]);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(root().join("docs/sources.md"), &ran.stdout).expect("to write");
+    }
+    let stale = "docs/sources.md is stale: run `hookbell sources --markdown > docs/sources.md`";
+    assert_eq!(document("docs/sources.md"), ran.stdout, "{stale}");
+    for file in std::fs::read_dir(root().join("rules")).expect("the rules").flatten() {
+        let path = file.path();
+        let Some(name) = path.file_stem().filter(|_| path.extension().is_some_and(|end| end == "yaml"))
+        else {
+            continue;
+        };
+        let name = name.to_string_lossy();
+        assert!(name == "tables" || ran.stdout.contains(&format!("\n## {name}\n")), "{name} has no chapter");
+    }
+}
