@@ -24,7 +24,7 @@ record! {
 
 record! {
     /// An ntfy server.
-    Server as "server" where { "not": { "required": ["token", "username"] }, "dependencies": { "username": ["password"], "password": ["username"] } } and {
+    Server as "server" where { "not": { "required": ["token", "username"] }, "dependencies": { "username": ["password"], "password": ["username"], "fallback_after": ["fallback"] } } and {
         /// Its root, without a path. Example: `https://ntfy.example.com`
         url: At<String> = "url" where { "pattern": "^https?://[^/@]+/?$" },
         /// An access token (`tk_…`). Example: `{ env: NTFY_TOKEN }`
@@ -142,7 +142,7 @@ record! {
 
 record! {
     /// A signature over the raw body, and what else is signed.
-    Hmac as "hmac" {
+    Hmac as "hmac" where { "required": ["header"] } and {
         /// The header that carries it, or several of which the first that is there counts. Example: `X-Signature`
         header: Vec<At<String>> = "header",
         /// sha1, sha256 or sha512. Default sha256. Example: `sha256`
