@@ -7,6 +7,7 @@ mod render;
 mod trace;
 mod values;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -14,10 +15,12 @@ use serde_json::Value;
 pub use self::receive::{Reception, Refusal, check_head, receive};
 pub use self::trace::{FieldNote, ItemTrace, RuleTrace, Trace};
 use self::values::Scope;
+use crate::auth::Verifier;
 use crate::notification::Notification;
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
 use crate::rules::source::{Otherwise, Respond, Rule, Source, Then};
+use crate::rules::template::Template;
 
 /// What a webhook means.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -72,6 +75,8 @@ pub fn decide(
     run.decision.key = render::key(source, &scope, rules.engine());
     match items {
         None => run.try_rules(&mut scope, None, trace.as_deref_mut()),
+        // A body without items is one that no rule matches.
+        Some(items) if items.is_empty() => run.apply_unmatched(),
         Some(items) => {
             for (index, item) in items.into_iter().enumerate() {
                 scope.set_item(item);
@@ -154,13 +159,20 @@ impl Run<'_> {
     /// An answer that cannot be rendered is the usual one instead.
     fn respond(&mut self, respond: Option<&Respond>, scope: &Scope) {
         let Some(respond) = respond else { return };
-        let body = respond.body.as_ref().map(|body| body.render(self.rules.engine(), scope.values(), None));
+        let signature = match &self.source.verifier {
+            Some(Verifier::Signature(signature)) => Some(signature),
+            _ => None,
+        };
+        let engine = self.rules.engine();
+        let render =
+            |body: &Template| body.render_answer(engine, scope.values(), signature).map(Cow::into_owned);
+        let body = respond.body.as_ref().map(render);
         match body.transpose() {
             Ok(body) => {
                 self.decision.response = Some(Response {
                     status: respond.status,
                     content_type: respond.content_type.clone(),
-                    body: body.unwrap_or_default().into_owned(),
+                    body: body.unwrap_or_default(),
                 });
             }
             Err(error) => tracing::warn!(source = self.source.name, %error, "the answer cannot be rendered"),

@@ -100,6 +100,12 @@ impl Signature {
         if any { Ok(()) } else { Err(Refusal::Wrong(what())) }
     }
 
+    /// The signature of a bare text under the first secret, as a handshake may ask for it.
+    pub fn hash(&self, text: &[u8]) -> String {
+        let key = self.secrets.iter().next().and_then(|secret| self.key.of(secret)).unwrap_or_default();
+        self.encoding.encode(&self.algorithm.sign(&key, text))
+    }
+
     /// The header that holds it, and its value.
     fn find<'a>(&'a self, claim: &Claim<'a>) -> Result<(&'a str, &'a str), Refusal> {
         let there = |name: &&String| claim.headers.iter().any(|(key, _)| key == *name);

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::pipeline::{RuleTrace, Trace};
 use crate::problem::nearest;
-use crate::rules::source::Source;
+use crate::rules::source::{Binding, Source};
 use crate::rules::template::Note;
 
 /// Everything the cases have touched, by source and rule.
@@ -24,6 +24,8 @@ struct RuleCoverage {
     rule: String,
     place: String,
     matched: bool,
+    /// The templates of its `let`, by field: where a YAML alias repeats one, a path is covered in all rules by a case of any.
+    shared: BTreeMap<String, String>,
     /// How often each condition held and failed, in order.
     conditions: Vec<(String, u32, u32)>,
     /// By field and path, how often something was there and how often nothing.
@@ -64,6 +66,7 @@ impl Coverage {
             rule: rule.name.to_string(),
             place: rule.place.clone(),
             matched: false,
+            shared: templates(&rule.bindings),
             conditions: Vec::new(),
             paths: BTreeMap::new(),
         }));
@@ -76,8 +79,27 @@ impl Coverage {
 
     /// All gaps, in the order of the rules.
     pub fn gaps(&self) -> Vec<Gap> {
-        self.rules.iter().flat_map(|rule| rule.gaps(self.bodies.get(&rule.source))).collect()
+        let gaps =
+            |rule: &RuleCoverage| rule.gaps(self.bodies.get(&rule.source), |key| self.elsewhere(rule, key));
+        self.rules.iter().flat_map(gaps).collect()
     }
+
+    /// Whether a rule with the very same template has found something at its path.
+    fn elsewhere(&self, rule: &RuleCoverage, key: &(String, String)) -> bool {
+        let Some(text) = rule.shared.get(&key.0) else { return false };
+        let twins = self.rules.iter().filter(|other| other.source == rule.source);
+        twins
+            .filter(|other| other.shared.get(&key.0) == Some(text))
+            .any(|other| other.paths.get(key).is_some_and(|(there, _)| *there > 0))
+    }
+}
+
+fn templates(bindings: &[(String, Binding)]) -> BTreeMap<String, String> {
+    let text = |(name, binding): &(String, Binding)| match binding {
+        Binding::Render(template) => Some((format!("let.{name}"), template.text().to_owned())),
+        Binding::Select(_) => None,
+    };
+    bindings.iter().filter_map(text).collect()
 }
 
 impl RuleCoverage {
@@ -101,7 +123,7 @@ impl RuleCoverage {
         }
     }
 
-    fn gaps(&self, body: Option<&Json>) -> Vec<Gap> {
+    fn gaps(&self, body: Option<&Json>, elsewhere: impl Fn(&(String, String)) -> bool) -> Vec<Gap> {
         let gap = |text: String| Gap { place: self.place.clone(), text };
         if !self.matched {
             return vec![gap(format!(
@@ -114,7 +136,8 @@ impl RuleCoverage {
             .iter()
             .filter(|(_, held, _)| *held == 0)
             .map(|(condition, ..)| gap(format!("rule {:?}: in no case holds: {condition}", self.rule)));
-        let paths = self.paths.iter().filter(|(_, (there, _))| *there == 0).map(|((field, path), _)| {
+        let nowhere = self.paths.iter().filter(|(key, (there, _))| *there == 0 && !elsewhere(key));
+        let paths = nowhere.map(|((field, path), _)| {
             let hint = body.and_then(|body| did_you_mean(path, body)).unwrap_or_default();
             gap(format!("rule {:?}, {field}: in no case is there anything at {path}{hint}", self.rule))
         });

@@ -2,19 +2,32 @@
 
 use serde_json::{Map, Value};
 
+use super::looks_like_json;
+
 /// Names nested deeper than this stay as they are.
 const DEEPEST: usize = 16;
 
-/// Fields as an object. A repeated name becomes a list. What does not fit together stays under its whole name.
+/// Fields as an object. A repeated name becomes a list. What does not fit together stays under its whole name. A field that
+/// holds a JSON object or list is that, as in Uptime Kuma's `?heartbeat={…}`.
 pub(super) fn fields(pairs: impl IntoIterator<Item = (String, Value)>) -> Value {
     let mut root = Map::new();
     for (name, value) in pairs {
+        let value = unfold(value);
         let steps = steps(&name);
         if let Err(value) = insert(&mut root, &steps, value) {
             add(&mut root, name, value);
         }
     }
     Value::Object(root)
+}
+
+fn unfold(value: Value) -> Value {
+    match value {
+        Value::String(text) if looks_like_json(&text) => {
+            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        }
+        other => other,
+    }
 }
 
 /// `a[b].c[]` as `a`, `b`, `c`, and whether it is one of a list.
@@ -93,6 +106,15 @@ mod tests {
             "user": { "name": "Ada", "mail": "a@b.c" }, "tag": ["x", "y"], "one": ["z"], "n": "1",
         });
         assert_eq!(nested(&form), expected);
+    }
+
+    #[test]
+    fn a_field_of_json_is_what_it_says() {
+        let form = [("heartbeat", r#"{"status":0}"#), ("tags", "[1]"), ("msg", "{no json"), ("n", "1")];
+        assert_eq!(
+            nested(&form),
+            json!({ "heartbeat": { "status": 0 }, "tags": [1], "msg": "{no json", "n": "1" })
+        );
     }
 
     #[test]

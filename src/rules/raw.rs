@@ -186,7 +186,7 @@ record! {
 
 record! {
     /// A secret in a header or in the query.
-    Token as "token" where { "oneOf": [{ "required": ["header"] }, { "required": ["query"] }] } and {
+    Token as "token" where { "anyOf": [{ "required": ["header"] }, { "required": ["query"] }] } and {
         /// The header's name. Example: `X-Gitlab-Token`
         header: Option<At<String>> = "header",
         /// The query parameter's name. Example: `token`

@@ -15,6 +15,7 @@ use handlebars::{Context, Handlebars, Output, RenderContext, Renderable};
 pub use self::check::{TemplateMistake, Vocabulary};
 use super::selector::Selector;
 use super::table::Tables;
+use crate::auth::Signature;
 
 /// Rendered text beyond this is cut off: no field of ntfy's is longer, and a loop may be endless.
 const OUTPUT_LIMIT: usize = 64 * 1024;
@@ -88,16 +89,40 @@ impl Template {
         notes: Option<&Notes>,
     ) -> Result<Cow<'_, str>, RenderFailure> {
         let Some(parsed) = &self.parsed else { return Ok(Cow::Borrowed(&self.text)) };
-        let mut out = Bounded(String::new());
         let mut context = RenderContext::new(None);
         if let Some(notes) = notes {
             print::watch(&mut context, notes);
         }
-        parsed
-            .render(&engine.registry, values, &mut context, &mut out)
-            .map_err(|error| RenderFailure(error.reason().to_string()))?;
-        Ok(Cow::Owned(out.0))
+        fill(parsed, engine, values, context).map(Cow::Owned)
     }
+
+    /// Renders an answer, which may sign by what verifies its source.
+    pub fn render_answer(
+        &self,
+        engine: &Engine,
+        values: &Values,
+        signature: Option<&Signature>,
+    ) -> Result<Cow<'_, str>, RenderFailure> {
+        let Some(parsed) = &self.parsed else { return Ok(Cow::Borrowed(&self.text)) };
+        let mut context = RenderContext::new(None);
+        if let Some(signature) = signature {
+            context.register_local_helper(helpers::SIGN, Box::new(helpers::Sign(signature)));
+        }
+        fill(parsed, engine, values, context).map(Cow::Owned)
+    }
+}
+
+fn fill<'a>(
+    parsed: &'a handlebars::Template,
+    engine: &'a Engine,
+    values: &'a Values,
+    mut context: RenderContext<'a, 'a>,
+) -> Result<String, RenderFailure> {
+    let mut out = Bounded(String::new());
+    parsed
+        .render(&engine.registry, values, &mut context, &mut out)
+        .map_err(|error| RenderFailure(error.reason().to_string()))?;
+    Ok(out.0)
 }
 
 impl Engine {

@@ -1,13 +1,12 @@
 //! `hookbell test`: rules are tested code.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::support::command::{Ran, copy_folder, hookbell};
-use crate::support::samples::{root, shipped_rules};
+use crate::support::samples::{root, shipped_rules, sources_with_samples};
 
 const RULES: &str = "\
 sources:
@@ -217,16 +216,13 @@ fn mistakes_in_cases_are_reported_as_those_in_rules() {
 }
 
 #[test]
-fn the_shipped_rules_pass_their_cases_in_under_a_second_and_every_sample_has_one() {
-    let start = Instant::now();
+fn the_shipped_rules_pass_their_cases_and_every_sample_has_one() {
     let ran = hookbell(root(), &["test", "rules"], &[]);
-    let took = start.elapsed();
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
-    assert!(took < Duration::from_secs(1), "took {took:?}");
-    for source in ["coolify", "github"] {
+    for source in sources_with_samples() {
         let cases =
             std::fs::read_to_string(shipped_rules().join(format!("tests/{source}.yaml"))).expect("cases");
-        for sample in crate::support::samples::of(source) {
+        for sample in crate::support::samples::of(&source) {
             let named = format!("{source}/{}", sample.name);
             assert!(cases.contains(&named), "no case in tests/{source}.yaml is about {named}");
         }

@@ -35,6 +35,8 @@ pub(super) struct Scope<'a> {
     pub(super) path_names: &'a [String],
     /// Whether the source has a `split`, so that `@` means something.
     pub(super) split: bool,
+    /// Whether the source has a signature, so that answers may `sign`.
+    pub(super) signs: bool,
 }
 
 /// Compiles a mapping of conditions, all of which must hold.

@@ -58,14 +58,16 @@ pub(super) fn compile_source(
     let mut vocabulary = Vocabulary {
         tables: around.tables,
         split: false,
+        signs: signs(source),
         bindings: Vec::new(),
         queries: Vec::new(),
         used_tables: Default::default(),
     };
     let respond = source.respond.as_ref().and_then(|raw| compile_respond(raw, &mut vocabulary, problems));
+    vocabulary.signs = false;
     let dedupe = source.dedupe.as_ref().and_then(|dedupe| compile_dedupe(dedupe, &mut vocabulary, problems));
     vocabulary.split = source.split.is_some();
-    let scope = Scope { path_names: &path_names, split: source.split.is_some() };
+    let scope = Scope { path_names: &path_names, split: source.split.is_some(), signs: signs(source) };
     let rules = compile_rules(source, scope, &defaults, around.servers, &mut vocabulary, problems);
     around.queries.append(&mut vocabulary.queries);
     around.used_tables.append(&mut vocabulary.used_tables);
@@ -256,6 +258,12 @@ fn check_order(rules: &[At<raw::Rule>], problems: &mut Problems) {
     }
 }
 
+/// Whether the source has a signature, whose secret answers may sign by.
+fn signs(source: &raw::Source) -> bool {
+    let verify = source.verify.as_ref().and_then(|verify| verify.value.as_ref());
+    verify.is_some_and(|verify| verify.scheme.is_some() || verify.hmac.is_some())
+}
+
 fn compile_rule(
     raw: &At<raw::Rule>,
     scope: Scope<'_>,
@@ -273,7 +281,9 @@ fn compile_rule(
         .iter()
         .filter_map(|publish| compile_publish(publish, defaults, servers, vocabulary, problems))
         .collect();
+    vocabulary.signs = scope.signs;
     let respond = rule.respond.as_ref().and_then(|raw| compile_respond(raw, vocabulary, problems));
+    vocabulary.signs = false;
     vocabulary.bindings.clear();
     check_effect(rule, &raw.place, problems);
     let drop = rule.drop.as_ref().is_some_and(|drop| drop.value == Some(true));

@@ -260,27 +260,26 @@ fn word<T>(
 
 fn compile_token(raw: &raw::Token, place: &Place, problems: &mut Problems) -> Verification {
     let known = compile_secrets(&raw.secrets, place, problems);
-    match (&raw.header, &raw.query) {
-        (Some(header), None) => {
-            let header = header.value.to_ascii_lowercase();
-            let hidden = Some(header.clone());
-            let verification = known.verification(|secrets| Some(Verifier::HeaderToken { header, secrets }));
-            Verification { secret_header: hidden, ..verification }
-        }
-        (None, Some(query)) => {
-            let parameter = query.value.clone();
-            let hidden = Some(parameter.clone());
-            let verification =
-                known.verification(|secrets| Some(Verifier::QueryToken { parameter, secrets }));
-            Verification { secret_parameter: hidden, ..verification }
-        }
-        _ => {
-            problems.push(
-                Problem::at(place, "a token travels in a header or in the query")
-                    .help("set one of header and query"),
-            );
-            Verification::default()
-        }
+    let header = raw.header.as_ref().map(|header| header.value.to_ascii_lowercase());
+    let parameter = raw.query.as_ref().map(|query| query.value.clone());
+    if header.is_none() && parameter.is_none() {
+        let problem = Problem::at(place, "a token travels in a header or in the query");
+        problems.push(problem.help("set header, query, or both where the sender may use either"));
+        return Verification::default();
+    }
+    let verification = known.verification(|secrets| Some(token(header.clone(), parameter.clone(), secrets)));
+    Verification { secret_header: header, secret_parameter: parameter, ..verification }
+}
+
+/// In whichever place the sender may put it.
+fn token(header: Option<String>, parameter: Option<String>, secrets: Secrets) -> Verifier {
+    match (header, parameter) {
+        (Some(header), Some(parameter)) => Verifier::Any(vec![
+            Verifier::HeaderToken { header, secrets: secrets.clone() },
+            Verifier::QueryToken { parameter, secrets },
+        ]),
+        (None, Some(parameter)) => Verifier::QueryToken { parameter, secrets },
+        (header, None) => Verifier::HeaderToken { header: header.unwrap_or_default(), secrets },
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Vocabulary<'a> {
     pub tables: &'a Tables,
     /// Whether `item` means something here.
     pub split: bool,
+    /// Whether this is an answer of a source with a signature, where `sign` means something.
+    pub signs: bool,
     /// The names bound by `let`, where they are known.
     pub bindings: Vec<String>,
     /// Every query given to the `jsonpath` helper.
@@ -183,6 +185,10 @@ impl Walk<'_, '_> {
     }
 
     fn call(&mut self, call: &mut HelperTemplate, name: &str) {
+        if name == helpers::SIGN && !self.vocabulary.signs {
+            let help = "use it in the `respond` of a source that is verified by a signature";
+            return self.report("\"sign\" means nothing here", help);
+        }
         if !self.is_helper(name) {
             let known = BUILT_IN.iter().copied().chain(helpers::names());
             return self.report(format!("unknown helper {name:?}"), suggestion(name, known));
@@ -237,11 +243,11 @@ impl Walk<'_, '_> {
             ("table", Some(table)) => {
                 self.vocabulary.used_tables.insert(table);
             }
-            ("jsonpath", Some(query)) => match Selector::parse(&query) {
+            ("jsonpath" | "all", Some(query)) => match Selector::parse(&query) {
                 Ok(selector) => self.vocabulary.queries.push(selector),
                 Err(error) => self.report(error.to_string(), "a jsonpath looks like $.list[*].name"),
             },
-            ("table" | "jsonpath", None) => self.report(
+            ("table" | "jsonpath" | "all", None) => self.report(
                 format!("the first argument of {name:?} must be a text in quotes"),
                 format!("write it like {{{{{name} '…' body.x}}}}"),
             ),
@@ -287,7 +293,7 @@ impl Walk<'_, '_> {
     }
 
     fn is_helper(&self, name: &str) -> bool {
-        BUILT_IN.contains(&name) || helpers::names().any(|known| known == name)
+        BUILT_IN.contains(&name) || name == helpers::SIGN || helpers::names().any(|known| known == name)
     }
 
     fn report(&mut self, message: impl Into<String>, help: impl Into<String>) {

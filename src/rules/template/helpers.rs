@@ -1,10 +1,13 @@
 //! The helpers of the rule language.
 
+mod chat;
+mod money;
 mod text;
 mod time;
 mod value;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use handlebars::{
     Context, Handlebars, Helper, HelperDef, RenderContext, RenderError, RenderErrorReason, ScopedJson,
@@ -12,6 +15,7 @@ use handlebars::{
 use serde_json::Value;
 
 use super::print::text_of;
+use crate::auth::Signature;
 use crate::rules::selector::{Root, Selector};
 use crate::rules::table::Tables;
 
@@ -48,18 +52,22 @@ struct Pure {
     call: fn(&Arguments<'_>) -> Outcome,
 }
 
-const PURE: [&[Pure]; 3] = [text::HELPERS, value::HELPERS, time::HELPERS];
+const PURE: [&[Pure]; 5] = [text::HELPERS, value::HELPERS, time::HELPERS, chat::HELPERS, money::HELPERS];
+
+/// The helper that only answers know: a text's signature under the source's own secret.
+pub(super) const SIGN: &str = "sign";
 
 /// The names of all helpers of ours.
 pub(super) fn names() -> impl Iterator<Item = &'static str> + Clone {
-    PURE.into_iter().flatten().map(|helper| helper.name).chain(["table", "jsonpath"])
+    PURE.into_iter().flatten().map(|helper| helper.name).chain(["table", "jsonpath", "all"])
 }
 
 /// The mistake of calling `name` with `given` arguments, if it is one.
 pub(super) fn arity_fault(name: &str, given: usize) -> Option<String> {
     let (least, most) = match name {
         "table" => (2, 2),
-        "jsonpath" => (1, 2),
+        "jsonpath" | "all" => (1, 2),
+        SIGN => (1, 1),
         _ => PURE.into_iter().flatten().find(|helper| helper.name == name)?.arity,
     };
     (given < least || given > most).then(|| match (least, most) {
@@ -74,8 +82,11 @@ pub(super) fn register(registry: &mut Handlebars<'static>, tables: Tables, queri
         registry.register_helper(helper.name, Box::new(helper));
     }
     registry.register_helper("table", Box::new(TableHelper(tables)));
-    let queries = queries.into_iter().map(|query| (query.text().to_owned(), query)).collect();
-    registry.register_helper("jsonpath", Box::new(JsonPathHelper(queries)));
+    let queries: Queries =
+        Arc::new(queries.into_iter().map(|query| (query.text().to_owned(), query)).collect());
+    registry
+        .register_helper("jsonpath", Box::new(JsonPathHelper { queries: Arc::clone(&queries), list: false }));
+    registry.register_helper("all", Box::new(JsonPathHelper { queries, list: true }));
 }
 
 impl HelperDef for &'static Pure {
@@ -98,6 +109,22 @@ impl HelperDef for &'static Pure {
     }
 }
 
+/// `{{sign text}}`.
+pub(super) struct Sign<'a>(pub(super) &'a Signature);
+
+impl HelperDef for Sign<'_> {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, RenderError> {
+        let text = helper.param(0).map(|param| text_of(param.value())).unwrap_or_default();
+        Ok(ScopedJson::Derived(self.0.hash(text.as_bytes()).into()))
+    }
+}
+
 /// `{{table 'name' key}}`: nothing when neither a key nor a glob of the table fits.
 struct TableHelper(Tables);
 
@@ -115,8 +142,15 @@ impl HelperDef for TableHelper {
     }
 }
 
-/// `{{jsonpath '$.a[*].b'}}`, or on another value: `{{jsonpath '$.b' item}}`. One node stays what it is, several become a list.
-struct JsonPathHelper(BTreeMap<String, Selector>);
+/// By their text.
+type Queries = Arc<BTreeMap<String, Selector>>;
+
+/// `{{jsonpath '$.a[*].b'}}`, or on another value: `{{jsonpath '$.b' item}}`. One node stays what it is, several become a
+/// list. `{{#each (all '$.a[*]')}}` is a list always.
+struct JsonPathHelper {
+    queries: Queries,
+    list: bool,
+}
 
 impl HelperDef for JsonPathHelper {
     fn call_inner<'reg: 'rc, 'rc>(
@@ -127,7 +161,7 @@ impl HelperDef for JsonPathHelper {
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, RenderError> {
         let query = helper.param(0).map(|param| text_of(param.value())).unwrap_or_default();
-        let Some(selector) = self.0.get(&query) else {
+        let Some(selector) = self.queries.get(&query) else {
             return Err(RenderErrorReason::Other(format!("jsonpath: {query:?} is not a literal")).into());
         };
         let root = match (helper.param(1), selector.root()) {
@@ -137,8 +171,8 @@ impl HelperDef for JsonPathHelper {
         };
         let found = selector.select(root);
         Ok(ScopedJson::Derived(match found.as_slice() {
-            [] => Value::Null,
-            [one] => (*one).clone(),
+            [] if !self.list => Value::Null,
+            [one] if !self.list => (*one).clone(),
             several => several.iter().map(|value| (*value).clone()).collect(),
         }))
     }

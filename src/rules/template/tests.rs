@@ -9,6 +9,53 @@ fn tables() -> Tables {
     [("topics".to_owned(), table)].into()
 }
 
+#[test]
+fn marks_of_chat_programs_become_plain_text() {
+    let (plain, engine) = compiled("{{plain body}}").expect("a template");
+    for (marked, expected) in [
+        (
+            "*Deploy failed* for <https://ci.example.com/81|shop #81> &amp; rolled back\n>exit 1",
+            "Deploy failed for shop #81 & rolled back\nexit 1",
+        ),
+        ("> `⚠️` Build Failed", "⚠️ Build Failed"),
+        (":warning: *a* *b* _c_ ~d~", "⚠️ a b c d"),
+        (":cross_mark: High disk usage at 12:30:45", "❌ High disk usage at 12:30:45"),
+        ("[Threshold](https://example.com/a#b) | **x** and __y__", "Threshold | x and y"),
+        ("snake_case_name, 2 * 3 * 4, a*b*c", "snake_case_name, 2 * 3 * 4, a*b*c"),
+        ("<!here> <@U1|ada> <#C1|general> <@&99>", "@here @ada #general @99"),
+        ("<t:1787407391:R>", "2026-08-22 14:03 UTC"),
+        ("<!date^1787407391^{date}|22 Aug>", "22 Aug"),
+        ("*Severity:*\ncritical", "Severity: critical"),
+        ("**Region**:\neu-1\n \n\nend", "Region: eu-1\nend"),
+        ("Changes:\n- a", "Changes:\n- a"),
+        ("```exit code 1```", "exit code 1"),
+        ("```\nline *one*\n```", "line one"),
+        ("## Title\n**bold _both_**", "Title\nbold both"),
+        ("a <b> c < d &lt;e&gt;", "a <b> c < d <e>"),
+        ("", ""),
+    ] {
+        let mut values = Values::null();
+        *values.data_mut() = json!({ "body": marked });
+        assert_eq!(plain.render(&engine, &values, None).as_deref(), Ok(expected), "{marked}");
+    }
+}
+
+#[test]
+fn amounts_of_money_are_in_the_unit_of_their_currency() {
+    for (arguments, expected) in [
+        ("1099 'eur'", "10.99 EUR"),
+        ("1099 'JPY'", "1099 JPY"),
+        ("1099 'kwd'", "1.099 KWD"),
+        ("-500 'usd'", "-5.00 USD"),
+        ("null 'usd'", ""),
+        ("1099 body.null", ""),
+        ("1099 ''", ""),
+    ] {
+        assert_eq!(render(&format!("{{{{money {arguments}}}}}")), expected, "{arguments}");
+    }
+    assert!(try_render("{{money 'much' 'eur'}}").is_err());
+}
+
 fn context() -> Value {
     json!({
         "body": {
@@ -22,11 +69,12 @@ fn context() -> Value {
     })
 }
 
-fn try_render(text: &str) -> Result<(String, Vec<Note>), String> {
+fn compiled(text: &str) -> Result<(Template, Engine), String> {
     let tables = tables();
     let mut vocabulary = Vocabulary {
         tables: &tables,
         split: false,
+        signs: false,
         bindings: vec!["a".to_owned()],
         queries: Vec::new(),
         used_tables: Default::default(),
@@ -39,7 +87,11 @@ fn try_render(text: &str) -> Result<(String, Vec<Note>), String> {
             .join("\n")
     })?;
     let queries = std::mem::take(&mut vocabulary.queries);
-    let engine = Engine::new(tables.clone(), queries);
+    Ok((template, Engine::new(tables.clone(), queries)))
+}
+
+fn try_render(text: &str) -> Result<(String, Vec<Note>), String> {
+    let (template, engine) = compiled(text)?;
     let mut values = Values::null();
     *values.data_mut() = context();
     let notes = Notes::default();

@@ -22,6 +22,15 @@ pub fn shipped_rules() -> PathBuf {
     root().join("rules")
 }
 
+/// The shipped sources, all of which have samples, in order.
+pub fn sources_with_samples() -> Vec<String> {
+    let entries = std::fs::read_dir(shipped_rules().join("samples")).expect("samples");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
+    let mut names: Vec<String> = entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
 /// All samples of a source, in order.
 pub fn of(source: &str) -> Vec<Sample> {
     let folder = shipped_rules().join("samples").join(source);
