@@ -21,6 +21,7 @@ use actix_web::{App, HttpServer, web};
 use ipnet::IpNet;
 
 pub use self::admin::Admin;
+pub use self::ingest::NOTIFICATIONS;
 pub use self::replay::{Replayed, decide_again, replay};
 use crate::metrics::Metrics;
 use crate::outbox::Outbox;

@@ -17,6 +17,9 @@ use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
 use crate::rules::source::Source;
 
+/// The header that says how many notifications a webhook became, where a rule answers in its own words.
+pub const NOTIFICATIONS: &str = "hookbell-notifications";
+
 /// Takes one webhook.
 pub(super) async fn ingest(
     request: HttpRequest,
@@ -50,7 +53,12 @@ pub(super) async fn ingest(
     let taken = result?;
     if let Some(Response { status, content_type, body }) = taken.response {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-        return Ok(HttpResponse::build(status).content_type(content_type).body(body));
+        // A rule's own words leave no room for what our answer says, so its headers say it.
+        return Ok(HttpResponse::build(status)
+            .content_type(content_type)
+            .insert_header(("hookbell-webhook", taken.id.to_string()))
+            .insert_header((NOTIFICATIONS, taken.notifications))
+            .body(body));
     }
     let mut told = json!({ "id": taken.id, "notifications": taken.notifications });
     if taken.duplicate {

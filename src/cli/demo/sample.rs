@@ -12,6 +12,7 @@ use crate::cli::explain::parse_header;
 use crate::clock::unix_ms;
 use crate::rules::set::RuleSet;
 use crate::rules::source::Source;
+use crate::server::NOTIFICATIONS;
 
 /// Headers that the client sets itself, or that must fit the secret.
 const NOT_SENT: [&str; 6] =
@@ -98,11 +99,15 @@ impl Sample {
             .send_body(self.body.clone())
             .await
             .map_err(|error| anyhow!("cannot post {}: {error}", self.name))?;
-        let json: serde_json::Value =
-            answer.json().await.map_err(|error| anyhow!("unreadable answer to {}: {error}", self.name))?;
+        let body =
+            answer.body().await.map_err(|error| anyhow!("unreadable answer to {}: {error}", self.name))?;
         if !answer.status().is_success() {
-            bail!("{} {}: the gateway answered {} {json}", self.source, self.name, answer.status());
+            let told = String::from_utf8_lossy(&body);
+            bail!("{} {}: the gateway answered {} {told}", self.source, self.name, answer.status());
         }
-        super::notifications_of(&json)
+        match answer.headers().get(NOTIFICATIONS) {
+            Some(count) => Ok(count.to_str()?.parse()?),
+            None => super::notifications_of(&serde_json::from_slice(&body)?),
+        }
     }
 }

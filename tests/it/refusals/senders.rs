@@ -100,8 +100,7 @@ fn a_refusal_names_the_scheme_where_http_has_one() {
 fn a_source_without_its_secret_is_not_there() {
     let scene = Scene::start(crate::support::Gateway::shipped().env("GITHUB_WEBHOOK_SECRET", ""));
     assert_eq!(post(&scene, "/hooks/github", &[]).status, 404);
-    let line = scene.gateway.wait_for_log("source is off");
-    assert_eq!(line["message"], "source is off: set GITHUB_WEBHOOK_SECRET to turn it on");
+    scene.gateway.wait_for_log("source is off: set GITHUB_WEBHOOK_SECRET to turn it on");
 }
 
 #[test]
