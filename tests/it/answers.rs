@@ -1,5 +1,6 @@
 //! What senders are answered, where the rules say that: handshakes and picky senders.
 
+use hmac::{KeyInit, Mac};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Scene};
@@ -111,4 +112,58 @@ sources:
     let first = scene.post("/events/s3cret", &kind, structured.to_string());
     assert_eq!((&first[0]["title"], &first[0]["message"]), (&json!("x"), &json!("7")));
     assert_eq!(scene.post("/events/s3cret", &binary, "{\"n\":7}"), first);
+}
+
+#[test]
+fn zoom_is_answered_with_its_token_signed_by_the_source_s_secret() {
+    let rules = "
+sources:
+  zoom:
+    path: /zoom
+    verify: { hmac: { header: X-Sign, secrets: [s3cret] } }
+    rules:
+      - name: handshake
+        when: { $.event: endpoint.url_validation }
+        respond: { body: '{\"plainToken\":{{json body.payload.plainToken}},\"encryptedToken\":\"{{sign body.payload.plainToken}}\"}' }
+";
+    let signature = |text: &str| {
+        let mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(b"s3cret").expect("a key");
+        data_encoding::HEXLOWER.encode(&mac.chain_update(text).finalize().into_bytes())
+    };
+    let scene = Scene::with_rules(rules);
+    let body =
+        json!({ "event": "endpoint.url_validation", "payload": { "plainToken": "qgg8vlvZRS6UYooatFL8Aw" } })
+            .to_string();
+    let answer = scene.gateway.post("/zoom", &[("X-Sign", &signature(&body))], &body);
+    let expected = json!({
+        "plainToken": "qgg8vlvZRS6UYooatFL8Aw",
+        "encryptedToken": signature("qgg8vlvZRS6UYooatFL8Aw"),
+    });
+    assert_eq!((answer.status, answer.header("hookbell-notifications")), (200, Some("0")));
+    assert_eq!(serde_json::from_str::<Value>(&answer.text).expect("JSON"), expected);
+    assert_eq!(scene.gateway.post("/zoom", &[("X-Sign", "0")], &body).status, 401);
+}
+
+#[test]
+fn a_token_counts_in_the_header_or_the_query_and_a_split_of_nothing_is_told() {
+    let scene = Scene::with_rules(
+        "
+sources:
+  s:
+    path: /s
+    verify: { token: { header: X-Token, query: token, secrets: [s3cret] } }
+    unmatched: notify
+    defaults: { topic: t }
+    split: $.alerts[*]
+    rules: [{ name: all, publish: { topic: t, message: '{{item.n}}' } }]
+",
+    );
+    let post =
+        |path: &str, token: &str, body: &str| scene.gateway.post(path, &[("X-Token", token)], body).status;
+    assert_eq!(post("/s", "s3cret", "{\"alerts\":[{\"n\":1}]}"), 200);
+    assert_eq!(post("/s?token=s3cret", "wrong", "{\"alerts\":[{\"n\":2}]}"), 200);
+    assert_eq!(post("/s?token=wrong", "wrong", "{\"alerts\":[{\"n\":3}]}"), 401);
+    assert_eq!(scene.ntfy.wait_for_messages(2, std::time::Duration::from_secs(10)).len(), 2);
+    assert_eq!(post("/s?token=s3cret", "", "{\"alerts\":[]}"), 200);
+    assert_eq!(scene.ntfy.wait_for_messages(3, std::time::Duration::from_secs(10)).len(), 3);
 }

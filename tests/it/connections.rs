@@ -32,7 +32,8 @@ fn storm(misbehaviour: Behaviour) {
     // The test itself opens none: every connection is the gateway's. Both counts can only be too high: ntfy learns late
     // of an end, and the table of sockets is not read at one instant. The lower is nearer to the truth.
     let (most, stats) = (watch.most(), ntfy.stats());
-    let most = most.min(stats.connections_peak);
+    // A table read too seldom has seen nothing of connections that are closed at once: then ntfy's count is all there is.
+    let most = if most == 0 { stats.connections_peak } else { most.min(stats.connections_peak) };
     assert!((1..=BOUND).contains(&most), "{most} connections; {misbehaviour:?}: {stats:?}");
     if !misbehaviour.close && !misbehaviour.hang {
         // An answer, whatever it says, ends no connection.
