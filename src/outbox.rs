@@ -31,7 +31,7 @@ pub use store::browse::Browser;
 pub use thread::StoreThread;
 use thread::{Command, Reply};
 pub use webhook::{Enqueued, Once, Outgoing, Verdict, VerdictOutcome, Webhook};
-pub use work::{Claimed, DeadFilter, Depth, Pending, Reached, Settlement};
+pub use work::{Claimed, DeadFilter, Depth, Order, Pending, Reached, Settlement};
 
 /// Why the outbox did not do what it was asked. Nothing was changed; asking again may work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -117,9 +117,15 @@ impl Outbox {
     ///
     /// # Errors
     /// [`Unavailable::Failing`]: nothing is claimed.
-    pub async fn claim(&self, server: &str, limit: usize, now_ms: i64) -> Result<Claimed, Unavailable> {
+    pub async fn claim(
+        &self,
+        server: &str,
+        limit: usize,
+        order: Order,
+        now_ms: i64,
+    ) -> Result<Claimed, Unavailable> {
         let server = server.to_owned();
-        self.ask(|reply| Command::Claim { server, limit, now_ms, reply }).await
+        self.ask(|reply| Command::Claim { server, limit, order, now_ms, reply }).await
     }
 
     /// Records how the attempt at a claimed notification ended, and how long it `took`. Settling

@@ -22,7 +22,7 @@ use super::upkeep::Upkeep;
 use super::{DeliveryEvent, Outcome, Shared, Targets, board, changed, cut};
 use crate::clock::millis;
 use crate::ntfy::{Answer, Failure};
-use crate::outbox::{Pending, Settlement, Waker};
+use crate::outbox::{Order, Pending, Settlement, Waker};
 
 /// How long after the grace the store may take to hear of the ends.
 const LAST_WRITES: Duration = Duration::from_secs(2);
@@ -125,14 +125,15 @@ impl Lane {
             let Some(pending) = self.next_ready(&route, now) else { break };
             self.attempt(route.clone(), pending, probe);
         }
-        self.line.fill(if self.gate.is_slow() { 1 } else { route.connections() * WINDOW_BY_CONNECTION });
+        let window = if self.gate.is_slow() { 1 } else { route.connections() * WINDOW_BY_CONNECTION };
+        self.line.fill(window, if route.ordered() { Order::Topic } else { Order::Sequence });
     }
 
     /// A claim for none still tells whether something waits.
     fn look_for_parked(&mut self) {
         self.line.release();
         if !self.told_parked {
-            self.line.fill(0);
+            self.line.fill(0, Order::Topic);
         }
     }
 

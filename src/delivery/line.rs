@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::route::Route;
 use super::upkeep::{Upkeep, keep_up};
 use crate::clock::{Clock, millis};
-use crate::outbox::{Claimed, Outbox, Pending, Settlement, Unavailable};
+use crate::outbox::{Claimed, Order, Outbox, Pending, Settlement, Unavailable};
 
 /// The pause before asking a store again that did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
@@ -97,7 +97,7 @@ impl Line {
     }
 
     /// Asks for up to `window` notifications when fewer than half of that are at hand and there may be more.
-    pub(super) fn fill(&mut self, window: usize) {
+    pub(super) fn fill(&mut self, window: usize, order: Order) {
         let enough = self.queue.len() > window / 2;
         if enough || !self.hungry || self.claiming || self.returning > 0 {
             return;
@@ -105,7 +105,8 @@ impl Line {
         // Forgotten before the store looks, so that whatever is learnt from now on is kept.
         (self.claiming, self.hungry, self.due) = (true, false, None);
         let (outbox, server, now) = (self.outbox.clone(), self.server.clone(), self.clock.now_ms());
-        self.asked.push(Box::pin(async move { Answered::Claim(outbox.claim(&server, window, now).await) }));
+        self.asked
+            .push(Box::pin(async move { Answered::Claim(outbox.claim(&server, window, order, now).await) }));
     }
 
     /// The first one at hand that `choose` takes. What it postpones goes back to the store until then.

@@ -14,7 +14,9 @@ use crate::clock::Clock;
 use crate::metrics::{Metrics, Settled, State};
 use crate::ntfy::testing::{Act, Server, answer};
 use crate::outbox::retry::Backoff;
-use crate::outbox::{self, Depth, Outbox, Outgoing, StoreThread, Verdict, VerdictOutcome, Webhook, unix_ms};
+use crate::outbox::{
+    self, Depth, Order, Outbox, Outgoing, StoreThread, Verdict, VerdictOutcome, Webhook, unix_ms,
+};
 use crate::rules::target::{Fallback, Target};
 
 const GRACE: Duration = Duration::from_secs(20);
@@ -312,7 +314,7 @@ async fn a_stop_lets_attempts_finish_and_begins_no_other() {
     setup.delivery.stop(GRACE).await;
     let sent = server.seen.borrow().requests.len() as u64;
     assert_eq!(depth(&setup.outbox).await, (5 - sent, 0));
-    let left = setup.outbox.claim("main", 9, unix_ms()).await.unwrap();
+    let left = setup.outbox.claim("main", 9, Order::Topic, unix_ms()).await.unwrap();
     assert_eq!(left.deliveries.len() as u64, 5 - sent);
 }
 
@@ -323,7 +325,7 @@ async fn a_stop_releases_what_did_not_finish_in_its_grace() {
     setup.enqueue("main", "ci").await;
     server.until(|seen| seen.requests.len() == 1).await;
     setup.delivery.stop(Duration::ZERO).await;
-    let left = setup.outbox.claim("main", 9, unix_ms()).await.unwrap();
+    let left = setup.outbox.claim("main", 9, Order::Topic, unix_ms()).await.unwrap();
     assert_eq!((left.deliveries.len(), left.deliveries[0].attempts), (1, 0));
 }
 
@@ -452,7 +454,7 @@ async fn a_refused_server_is_left_alone_until_its_target_changes_or_an_operator_
     assert_eq!(setup.ends(1).await[0].split(" after").next(), Some("main/ci #1 retried"));
     // It waits in the store, not in the lane, so that operators can get at it.
     let id = loop {
-        let claimed = setup.outbox.claim("main", 1, unix_ms()).await.unwrap();
+        let claimed = setup.outbox.claim("main", 1, Order::Topic, unix_ms()).await.unwrap();
         if let Some(one) = claimed.deliveries.first() {
             break one.id;
         }

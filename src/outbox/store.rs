@@ -21,7 +21,7 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::webhook::{Enqueued, Outgoing, Verdict, VerdictOutcome, Webhook};
-use super::work::{Claimed, Depth, Settlement};
+use super::work::{Claimed, Depth, Order, Settlement};
 use super::{Options, Unavailable, unix_ms};
 use ledger::{Change, Ledger, News};
 pub use open::OpenError;
@@ -173,10 +173,16 @@ impl Store {
         })
     }
 
-    pub(super) fn claim(&mut self, server: &str, limit: usize, now_ms: i64) -> Result<Claimed, Unavailable> {
+    pub(super) fn claim(
+        &mut self,
+        server: &str,
+        limit: usize,
+        order: Order,
+        now_ms: i64,
+    ) -> Result<Claimed, Unavailable> {
         let (claimed, seqs) = self.attempt(|store| {
             let (db, ledger) = (&store.db, &store.ledger);
-            due::find(&due::Search { db, ledger, server, limit, now_ms })
+            due::find(&due::Search { db, ledger, server, limit, order, now_ms })
         })?;
         for (pending, seq) in claimed.deliveries.iter().zip(seqs) {
             self.ledger.claim(pending.id, seq, server);

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{
-    Claimed, DeadFilter, Depth, Enqueued, Once, OpenError, Options, Outbox, Outgoing, Reached, Settlement,
-    StoreThread, Unavailable, Verdict, VerdictOutcome, Webhook, unix_ms,
+    Claimed, DeadFilter, Depth, Enqueued, Once, OpenError, Options, Order, Outbox, Outgoing, Reached,
+    Settlement, StoreThread, Unavailable, Verdict, VerdictOutcome, Webhook, unix_ms,
 };
 
 const TOOK: Duration = Duration::from_millis(7);
@@ -63,7 +63,7 @@ async fn a_claimed_notification_carries_what_was_enqueued() {
     let (outbox, _thread) = open(data.path());
     let webhook = webhook(7, &["main"]);
     outbox.enqueue(webhook.clone()).await.unwrap();
-    let claimed = outbox.claim("main", 10, 7).await.unwrap();
+    let claimed = outbox.claim("main", 10, Order::Topic, 7).await.unwrap();
     let sent = &webhook.notifications[0];
     assert_eq!(claimed.next_due, None);
     assert_eq!(claimed.deliveries.len(), 1);
@@ -80,10 +80,10 @@ async fn what_is_claimed_is_not_claimed_again_until_it_is_released() {
     let data = TempDir::new().unwrap();
     let (outbox, _thread) = open(data.path());
     outbox.enqueue(webhook(1, &["main"])).await.unwrap();
-    let first = outbox.claim("main", 10, 1).await.unwrap();
-    assert_eq!(outbox.claim("main", 10, 1).await.unwrap(), Claimed::default());
+    let first = outbox.claim("main", 10, Order::Topic, 1).await.unwrap();
+    assert_eq!(outbox.claim("main", 10, Order::Topic, 1).await.unwrap(), Claimed::default());
     outbox.settle(first.deliveries[0].id, Settlement::Release, TOOK).await.unwrap();
-    assert_eq!(outbox.claim("main", 10, 1).await.unwrap(), first);
+    assert_eq!(outbox.claim("main", 10, Order::Topic, 1).await.unwrap(), first);
 }
 
 #[tokio::test]
@@ -93,11 +93,11 @@ async fn claims_are_oldest_first_by_server_and_tell_what_is_left() {
     for received_at in 1..=3 {
         outbox.enqueue(webhook(received_at, &["main", "other"])).await.unwrap();
     }
-    let two = outbox.claim("main", 2, 9).await.unwrap();
+    let two = outbox.claim("main", 2, Order::Topic, 9).await.unwrap();
     let times: Vec<_> = two.deliveries.iter().map(|pending| pending.enqueued_at).collect();
     assert_eq!((times, two.next_due), (vec![1, 2], Some(9)));
-    assert_eq!(outbox.claim("main", 2, 9).await.unwrap().deliveries.len(), 1);
-    assert_eq!(outbox.claim("other", 9, 9).await.unwrap().deliveries.len(), 3);
+    assert_eq!(outbox.claim("main", 2, Order::Topic, 9).await.unwrap().deliveries.len(), 1);
+    assert_eq!(outbox.claim("other", 9, Order::Topic, 9).await.unwrap().deliveries.len(), 3);
 }
 
 #[tokio::test]
@@ -105,11 +105,11 @@ async fn a_retry_waits_for_its_time_and_counts_the_attempt() {
     let data = TempDir::new().unwrap();
     let (outbox, _thread) = open(data.path());
     outbox.enqueue(webhook(1, &["main"])).await.unwrap();
-    let id = ids(&outbox.claim("main", 1, 1).await.unwrap())[0];
+    let id = ids(&outbox.claim("main", 1, Order::Topic, 1).await.unwrap())[0];
     outbox.settle(id, retry(50), TOOK).await.unwrap();
-    let early = outbox.claim("main", 1, 49).await.unwrap();
+    let early = outbox.claim("main", 1, Order::Topic, 49).await.unwrap();
     assert_eq!((ids(&early), early.next_due), (vec![], Some(50)));
-    let due = outbox.claim("main", 1, 50).await.unwrap();
+    let due = outbox.claim("main", 1, Order::Topic, 50).await.unwrap();
     assert_eq!((ids(&due), due.deliveries[0].attempts), (vec![id], 1));
 }
 
@@ -120,7 +120,7 @@ async fn a_reopened_store_gives_back_only_what_was_not_settled() {
     for received_at in 1..=4 {
         outbox.enqueue(webhook(received_at, &["main"])).await.unwrap();
     }
-    let all = ids(&outbox.claim("main", 9, 9).await.unwrap());
+    let all = ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap());
     outbox.settle(all[0], delivered(), TOOK).await.unwrap();
     outbox.settle(all[1], Settlement::Dead { reason: "40009".to_owned() }, TOOK).await.unwrap();
     outbox.settle(all[2], retry(5), TOOK).await.unwrap();
@@ -129,7 +129,7 @@ async fn a_reopened_store_gives_back_only_what_was_not_settled() {
     let (outbox, _thread) = open(data.path());
     assert_eq!(outbox.depth().await.unwrap(), Depth { waiting: 2, oldest_ms: Some(3), dead: 1 });
     // What was postponed until now goes first.
-    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), [all[2], all[3]]);
+    assert_eq!(ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap()), [all[2], all[3]]);
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn the_depth_follows_every_settlement() {
     let mut servers = outbox.servers().await.unwrap();
     servers.sort();
     assert_eq!(servers, ["main", "other"]);
-    let main = ids(&outbox.claim("main", 9, 9).await.unwrap());
+    let main = ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap());
     outbox.settle(main[0], delivered(), TOOK).await.unwrap();
     outbox.settle(main[1], Settlement::Dead { reason: String::new() }, TOOK).await.unwrap();
     outbox.settle(main[1], delivered(), TOOK).await.unwrap();
@@ -157,7 +157,7 @@ async fn many_webhooks_at_once_are_all_stored_in_order() {
     let answers = join_all(webhooks.iter().cloned().map(|webhook| outbox.enqueue(webhook))).await;
     assert!(answers.iter().all(Result::is_ok));
     let expected: Vec<_> = webhooks.iter().map(|webhook| webhook.notifications[0].id).collect();
-    assert_eq!(ids(&outbox.claim("main", 2000, 2000).await.unwrap()), expected);
+    assert_eq!(ids(&outbox.claim("main", 2000, Order::Topic, 2000).await.unwrap()), expected);
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn a_webhook_that_cannot_be_stored_whole_leaves_nothing_and_fails_alone() 
     let (bad, fine) = tokio::join!(outbox.enqueue(twice), outbox.enqueue(good.clone()));
     assert!(matches!(bad, Err(Unavailable::Failing(_))), "{bad:?}");
     assert_eq!(fine, Ok(Enqueued::Stored));
-    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), [good.notifications[0].id]);
+    assert_eq!(ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap()), [good.notifications[0].id]);
     assert_eq!(outbox.depth().await.unwrap().waiting, 1);
 }
 
@@ -259,15 +259,30 @@ async fn those_of_one_sequence_never_overtake_each_other_others_do() {
         outbox.enqueue(webhook.clone()).await.unwrap();
     }
     let id = |n: usize| webhooks[n].notifications[0].id;
-    let first = outbox.claim("main", 9, 9).await.unwrap();
+    let first = outbox.claim("main", 9, Order::Sequence, 9).await.unwrap();
     assert_eq!((ids(&first), first.blocked), (vec![id(0), id(2), id(3)], true));
     outbox.settle(id(0), retry(50), TOOK).await.unwrap();
-    let early = outbox.claim("main", 9, 9).await.unwrap();
+    let early = outbox.claim("main", 9, Order::Sequence, 9).await.unwrap();
     assert_eq!((ids(&early), early.next_due, early.blocked), (vec![], Some(50), true));
-    assert_eq!(ids(&outbox.claim("main", 9, 50).await.unwrap()), [id(0)]);
+    assert_eq!(ids(&outbox.claim("main", 9, Order::Sequence, 50).await.unwrap()), [id(0)]);
     outbox.settle(id(0), delivered(), TOOK).await.unwrap();
-    let rest = outbox.claim("main", 9, 50).await.unwrap();
+    let rest = outbox.claim("main", 9, Order::Sequence, 50).await.unwrap();
     assert_eq!((ids(&rest), rest.blocked), (vec![id(1)], false));
+}
+
+#[tokio::test]
+async fn one_behind_a_claimed_one_of_its_sequence_holds_its_topic_but_not_when_that_is_postponed() {
+    let data = TempDir::new().unwrap();
+    let (outbox, _thread) = open(data.path());
+    let webhooks = [one(Some("job"), "a"), one(Some("job"), "a"), one(None, "a"), one(None, "b")];
+    for webhook in &webhooks {
+        outbox.enqueue(webhook.clone()).await.unwrap();
+    }
+    let id = |n: usize| webhooks[n].notifications[0].id;
+    let first = outbox.claim("main", 9, Order::Topic, 9).await.unwrap();
+    assert_eq!((ids(&first), first.blocked), (vec![id(0), id(3)], true));
+    outbox.settle(id(0), retry(50), TOOK).await.unwrap();
+    assert_eq!(ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap()), [id(2)]);
 }
 
 #[tokio::test]
@@ -277,16 +292,16 @@ async fn what_keeps_its_place_is_claimed_before_what_came_later() {
     for n in 0..3 {
         outbox.enqueue(webhook(n, &["main"])).await.unwrap();
     }
-    let all = ids(&outbox.claim("main", 9, 9).await.unwrap());
+    let all = ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap());
     outbox.settle(all[2], Settlement::Release, TOOK).await.unwrap();
     outbox.settle(all[0], retry(99), TOOK).await.unwrap();
     let kept = Settlement::Retry { at: None, reason: "503".to_owned() };
     outbox.settle(all[1], kept, TOOK).await.unwrap();
-    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), [all[1], all[2]]);
+    assert_eq!(ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap()), [all[1], all[2]]);
     outbox.settle(all[1], Settlement::Release, TOOK).await.unwrap();
     outbox.settle(all[2], Settlement::Release, TOOK).await.unwrap();
     outbox.recall(vec![all[0]]).await.unwrap();
-    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), all);
+    assert_eq!(ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap()), all);
 }
 
 fn repeat_of(key: &str, received_at: i64) -> Webhook {
@@ -331,7 +346,7 @@ async fn an_operator_s_wishes_meet_each_state_and_urge_the_server() {
     for n in 0..5 {
         outbox.enqueue(webhook(n, &["main"])).await.unwrap();
     }
-    let all = ids(&outbox.claim("main", 9, 9).await.unwrap());
+    let all = ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap());
     outbox.settle(all[0], delivered(), TOOK).await.unwrap();
     outbox.settle(all[1], Settlement::Dead { reason: "40009".to_owned() }, TOOK).await.unwrap();
     outbox.settle(all[2], retry(99), TOOK).await.unwrap();
@@ -348,7 +363,7 @@ async fn an_operator_s_wishes_meet_each_state_and_urge_the_server() {
     main.woken().await;
     assert!(main.take_urge());
     assert_eq!(outbox.depth().await.unwrap(), Depth { waiting: 4, oldest_ms: Some(1), dead: 0 });
-    assert_eq!(ids(&outbox.claim("main", 9, 9).await.unwrap()), all[1..4]);
+    assert_eq!(ids(&outbox.claim("main", 9, Order::Topic, 9).await.unwrap()), all[1..4]);
 }
 
 #[tokio::test]
@@ -361,7 +376,7 @@ async fn the_dead_are_revived_by_source_and_time_and_none_twice() {
         outbox.enqueue(webhook(n, &["main"])).await.unwrap();
     }
     let bury = || async {
-        for id in ids(&outbox.claim("main", 999, 9).await.unwrap()) {
+        for id in ids(&outbox.claim("main", 999, Order::Topic, 9).await.unwrap()) {
             outbox.settle(id, Settlement::Dead { reason: String::new() }, TOOK).await.unwrap();
         }
     };
@@ -388,12 +403,12 @@ async fn what_has_waited_too_long_goes_to_another_server_or_dies() {
     for received_at in [10, 20, 30] {
         outbox.enqueue(webhook(received_at, &["main"])).await.unwrap();
     }
-    let oldest = ids(&outbox.claim("main", 1, 99).await.unwrap())[0];
+    let oldest = ids(&outbox.claim("main", 1, Order::Topic, 99).await.unwrap())[0];
     assert_eq!(outbox.divert("main", "other", 30).await.unwrap(), 1, "one is under way, one is young");
     other.woken().await;
     outbox.settle(oldest, Settlement::Release, TOOK).await.unwrap();
     assert_eq!(outbox.expire("main", 30, "too late").await.unwrap(), 1);
     assert_eq!(outbox.depth().await.unwrap(), Depth { waiting: 2, oldest_ms: Some(20), dead: 1 });
-    assert_eq!(outbox.claim("other", 9, 99).await.unwrap().deliveries[0].waiting_since, 20);
-    assert_eq!(outbox.claim("main", 9, 99).await.unwrap().deliveries[0].waiting_since, 30);
+    assert_eq!(outbox.claim("other", 9, Order::Topic, 99).await.unwrap().deliveries[0].waiting_since, 20);
+    assert_eq!(outbox.claim("main", 9, Order::Topic, 99).await.unwrap().deliveries[0].waiting_since, 30);
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::arrivals::Arrivals;
 use super::store::{OpenError, Store};
 use super::webhook::{Enqueued, Webhook};
-use super::work::{Claimed, DeadFilter, Depth, Reached, Settlement};
+use super::work::{Claimed, DeadFilter, Depth, Order, Reached, Settlement};
 use super::{Options, Unavailable};
 
 /// The most commands in one transaction: bounds the time the first of them waits for the others.
@@ -27,7 +27,7 @@ type Answer = Box<dyn FnOnce(&Result<(), Unavailable>, &mut Store)>;
 #[derive(Debug)]
 pub(super) enum Command {
     Enqueue(Box<Webhook>, Reply<Enqueued>),
-    Claim { server: String, limit: usize, now_ms: i64, reply: Reply<Claimed> },
+    Claim { server: String, limit: usize, order: Order, now_ms: i64, reply: Reply<Claimed> },
     Settle { id: Uuid, settlement: Settlement, took: Duration, reply: Reply<()> },
     Recall(Vec<Uuid>, Reply<()>),
     Divert { server: String, to: String, before_ms: i64, reply: Reply<usize> },
@@ -45,8 +45,8 @@ impl Command {
     fn run(self, store: &mut Store) -> Answer {
         match self {
             Self::Enqueue(webhook, reply) => answer(reply, store.enqueue(&webhook)),
-            Self::Claim { server, limit, now_ms, reply } => {
-                answer_claim(reply, store.claim(&server, limit, now_ms))
+            Self::Claim { server, limit, order, now_ms, reply } => {
+                answer_claim(reply, store.claim(&server, limit, order, now_ms))
             }
             Self::Settle { id, settlement, took, reply } => {
                 answer(reply, store.settle(id, &settlement, took))

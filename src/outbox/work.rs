@@ -26,6 +26,15 @@ pub struct Pending {
     pub rewritten: bool,
 }
 
+/// Which notifications never overtake each other while their server is well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Those of one topic.
+    Topic,
+    /// Those of one sequence only.
+    Sequence,
+}
+
 /// What [`super::Outbox::claim`] found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Claimed {

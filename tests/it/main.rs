@@ -7,6 +7,7 @@ mod admin;
 mod answers;
 mod arrows;
 mod bad_config;
+mod bodies;
 mod codes;
 mod commands;
 mod connections;

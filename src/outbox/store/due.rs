@@ -1,10 +1,12 @@
 //! Which notifications are to be sent next: first what was postponed until now, then in order of arrival.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::ledger::Ledger;
-use crate::outbox::work::{Claimed, Pending};
+use crate::outbox::work::{Claimed, Order, Pending};
 
 /// How many rows in line are passed over for one claim because others hold them. More would hold up the store.
 const MOST_PASSED: usize = 1000;
@@ -16,8 +18,8 @@ pub(super) const IN_LINE: &str = "SELECT seq, sequence, id, payload, attempts, r
     source, rewritten FROM notification WHERE state = 0 AND server = ?1 AND due_at = 0 ORDER BY seq";
 pub(super) const LATER: &str =
     "SELECT min(due_at) FROM notification WHERE state = 0 AND server = ?1 AND due_at > ?2";
-pub(super) const EARLIER: &str = "SELECT EXISTS (SELECT 1 FROM notification WHERE state = 0 AND server = ?1 \
-    AND topic = ?2 AND sequence = ?3 AND seq < ?4)";
+pub(super) const EARLIEST: &str = "SELECT min(seq) FROM notification WHERE state = 0 AND server = ?1 \
+    AND topic = ?2 AND sequence = ?3 AND seq < ?4";
 
 /// What [`find`] looks for.
 pub(super) struct Search<'a> {
@@ -25,6 +27,7 @@ pub(super) struct Search<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) server: &'a str,
     pub(super) limit: usize,
+    pub(super) order: Order,
     pub(super) now_ms: i64,
 }
 
@@ -53,10 +56,10 @@ impl Search<'_> {
         claimed: &mut Claimed,
         seqs: &mut Vec<i64>,
     ) -> rusqlite::Result<()> {
-        let mut passed = 0;
+        let (mut passed, mut held) = (0, HashSet::new());
         while let Some(row) = rows.next()? {
             let seq = row.get(0)?;
-            if self.ledger.is_claimed(seq) || self.follows_another(seq, row)? {
+            if self.ledger.is_claimed(seq) || self.has_to_wait(seq, row, seqs, &mut held)? {
                 claimed.blocked |= !self.ledger.is_claimed(seq);
                 passed += 1;
                 if passed == MOST_PASSED {
@@ -74,13 +77,30 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether an earlier one of its sequence waits or is under way: it must not be overtaken.
-    fn follows_another(&self, seq: i64, row: &Row<'_>) -> rusqlite::Result<bool> {
-        let Some(sequence) = row.get::<_, Option<String>>(1)? else { return Ok(false) };
+    /// Whether an earlier one of its sequence waits or is under way, which must not be overtaken, or its topic is held.
+    /// One that waits for a claimed one holds its topic: soon it goes, and those behind it go after it.
+    fn has_to_wait(
+        &self,
+        seq: i64,
+        row: &Row<'_>,
+        found: &[i64],
+        held: &mut HashSet<String>,
+    ) -> rusqlite::Result<bool> {
         let topic: String = row.get(7)?;
-        self.db
-            .prepare_cached(EARLIER)?
-            .query_row(params![self.server, topic, sequence, seq], |row| row.get(0))
+        if held.contains(&topic) {
+            return Ok(true);
+        }
+        let Some(earlier) = self.earliest_of_sequence(seq, &topic, row)? else { return Ok(false) };
+        if self.order == Order::Topic && (self.ledger.is_claimed(earlier) || found.contains(&earlier)) {
+            held.insert(topic);
+        }
+        Ok(true)
+    }
+
+    fn earliest_of_sequence(&self, seq: i64, topic: &str, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
+        let Some(sequence) = row.get::<_, Option<String>>(1)? else { return Ok(None) };
+        let mut earliest = self.db.prepare_cached(EARLIEST)?;
+        earliest.query_row(params![self.server, topic, sequence, seq], |row| row.get(0))
     }
 }
 

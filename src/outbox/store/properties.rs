@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::tests::{alone, options, webhook};
 use super::{Settlement, Store};
-use crate::outbox::work::DeadFilter;
+use crate::outbox::work::{DeadFilter, Order};
 
 /// One thing that can happen to a store.
 #[derive(Debug, Clone)]
@@ -86,7 +86,8 @@ impl World {
                 alone(self.store(), |store| store.enqueue(&one)).unwrap();
             }
             Event::Claim(limit) => {
-                let found = alone(self.store(), |store| store.claim("main", limit, 100)).unwrap();
+                let found =
+                    alone(self.store(), |store| store.claim("main", limit, Order::Topic, 100)).unwrap();
                 self.claimed.extend(found.deliveries.iter().map(|pending| pending.id));
             }
             Event::Settle(which, ending) => self.settle(which, &ending),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::browse::Browser;
 use super::prune::PRUNE;
-use super::{OpenError, Store, due, unix_ms, wishes};
+use super::{OpenError, Order, Store, due, unix_ms, wishes};
 use crate::outbox::{
     Filter, Options, Outgoing, Record, Settlement, Unavailable, Verdict, VerdictOutcome, Webhook,
 };
@@ -82,7 +82,7 @@ fn a_disk_that_fills_up_within_a_group_fails_all_of_it() {
     store.db.pragma_update(None, "max_page_count", pages).unwrap();
     store.begin();
     store.enqueue(&webhook("small")).unwrap();
-    let claimed = store.claim("main", 1, 1).unwrap();
+    let claimed = store.claim("main", 1, Order::Topic, 1).unwrap();
     assert_eq!(claimed.deliveries.len(), 1);
     assert!(store.enqueue(&webhook(&"x".repeat(100_000))).is_err());
     assert!(store.enqueue(&webhook("small")).is_err());
@@ -95,12 +95,14 @@ fn a_disk_that_fills_up_within_a_group_fails_all_of_it() {
 fn a_store_that_cannot_be_written_says_so_and_keeps_its_claims() {
     let (_data, mut store) = store();
     alone(&mut store, |store| store.enqueue(&webhook("{}"))).unwrap();
-    let id = alone(&mut store, |store| store.claim("main", 1, 1)).unwrap().deliveries[0].id;
+    let id = alone(&mut store, |store| store.claim("main", 1, Order::Topic, 1)).unwrap().deliveries[0].id;
     let done = Settlement::Delivered { receipt: None };
     store.db.pragma_update(None, "query_only", true).unwrap();
     assert!(alone(&mut store, Store::probe).is_err());
     assert!(alone(&mut store, |store| store.settle(id, &done, TOOK)).is_err());
-    assert!(alone(&mut store, |store| store.claim("main", 1, 1)).unwrap().deliveries.is_empty());
+    assert!(
+        alone(&mut store, |store| store.claim("main", 1, Order::Topic, 1)).unwrap().deliveries.is_empty()
+    );
     store.db.pragma_update(None, "query_only", false).unwrap();
     assert_eq!(alone(&mut store, Store::probe), Ok(()));
     alone(&mut store, |store| store.settle(id, &done, TOOK)).unwrap();
@@ -127,7 +129,7 @@ fn what_was_kept_long_enough_is_pruned_and_the_rest_stays() {
     for _ in 0..3 {
         alone(&mut store, |store| store.enqueue(&webhook("{}"))).unwrap();
     }
-    let claimed = alone(&mut store, |store| store.claim("main", 2, 1)).unwrap().deliveries;
+    let claimed = alone(&mut store, |store| store.claim("main", 2, Order::Topic, 1)).unwrap().deliveries;
     let dead = Settlement::Dead { reason: "40009".to_owned() };
     alone(&mut store, |store| store.settle(claimed[0].id, &dead, TOOK)).unwrap();
     alone(&mut store, |store| store.settle(claimed[1].id, &Settlement::Delivered { receipt: None }, TOOK))
@@ -159,9 +161,9 @@ fn claiming_and_pruning_walk_an_index() {
     }
     assert_eq!(searched(due::LATER), "SEARCH notification USING COVERING INDEX notification_due");
     assert!(
-        plan(due::EARLIER).contains("USING COVERING INDEX notification_sequence"),
+        plan(due::EARLIEST).contains("USING COVERING INDEX notification_sequence"),
         "{}",
-        plan(due::EARLIER)
+        plan(due::EARLIEST)
     );
     assert_eq!(searched(wishes::OLD), "SEARCH notification USING INDEX notification_age");
     assert!(plan(PRUNE).contains("USING COVERING INDEX notification_settled (state=? AND settled_at<?)"));
@@ -268,7 +270,7 @@ fn a_store_of_version_1_is_brought_up_to_date_with_everything_in_it() {
     let error = Browser::open(data.path()).unwrap_err();
     assert!(matches!(error, OpenError::Older { found: 1, known: 2, .. }), "{error}");
     let mut store = Store::open(data.path(), &options()).unwrap();
-    let claimed = alone(&mut store, |store| store.claim("default", 9, unix_ms())).unwrap();
+    let claimed = alone(&mut store, |store| store.claim("default", 9, Order::Topic, unix_ms())).unwrap();
     let told: Vec<_> =
         claimed.deliveries.iter().map(|one| (&*one.topic, one.attempts, one.waiting_since)).collect();
     assert_eq!(told, [("second", 2, 1_700_000_001_000), ("first", 0, 1_700_000_000_000)]);
@@ -321,7 +323,8 @@ fn a_notification_is_found_with_its_attempts_the_latest_twenty() {
     let webhook = webhook(r#"{"topic":"ci","title":"Build failed","message":"m"}"#);
     alone(&mut store, |store| store.enqueue(&webhook)).unwrap();
     for n in 1..=25 {
-        let id = alone(&mut store, |store| store.claim("main", 1, 99)).unwrap().deliveries[0].id;
+        let id =
+            alone(&mut store, |store| store.claim("main", 1, Order::Topic, 99)).unwrap().deliveries[0].id;
         let failed = Settlement::Retry { at: None, reason: format!("failure {n}") };
         alone(&mut store, |store| store.settle(id, &failed, TOOK)).unwrap();
     }

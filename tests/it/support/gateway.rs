@@ -188,6 +188,9 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            self.log().iter().for_each(|line| eprintln!("gateway: {line}"));
+        }
     }
 }
 
