@@ -7,15 +7,22 @@ use serde_json::{Map, Value};
 /// A decoded body as an event, when the headers (names in lower case) make one of it. An event in the body itself gets
 /// its `data_base64` decoded.
 pub fn wrap(headers: &[(String, String)], body: Value) -> Value {
-    let structured = |value: &Value| value.get("specversion").is_some_and(Value::is_string);
     match body {
-        Value::Object(event) if structured(&Value::Object(event.clone())) => with_data(event),
-        Value::Array(events) if !events.is_empty() && events.iter().all(structured) => {
+        Value::Object(event) if is_event(&event) => with_data(event),
+        Value::Array(events) if is_batch(&events) => {
             events.into_iter().map(|event| wrap(&[], event)).collect()
         }
         body if headers.iter().any(|(name, _)| name == "ce-specversion") => binary(headers, body),
         body => body,
     }
+}
+
+fn is_event(object: &Map<String, Value>) -> bool {
+    object.get("specversion").is_some_and(Value::is_string)
+}
+
+fn is_batch(list: &[Value]) -> bool {
+    !list.is_empty() && list.iter().all(|item| item.as_object().is_some_and(is_event))
 }
 
 fn binary(headers: &[(String, String)], data: Value) -> Value {

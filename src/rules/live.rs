@@ -30,7 +30,7 @@ impl Live {
     /// Starts with a valid set.
     pub fn new(set: RuleSet) -> Self {
         let (targets, _) = watch::channel(set.targets().clone());
-        Self { set: ArcSwap::from_pointee(set), stale: ArcSwapOption::empty(), targets }
+        Self { set: ArcSwap::from_pointee(set.without_idle_rules()), stale: ArcSwapOption::empty(), targets }
     }
 
     /// The set in force. A request takes it once, so that a reload never changes rules under it.
@@ -41,7 +41,7 @@ impl Live {
     /// Puts a new set in force, for requests that start from now on.
     pub fn replace(&self, set: RuleSet) {
         self.targets.send_replace(set.targets().clone());
-        self.set.store(Arc::new(set));
+        self.set.store(Arc::new(set.without_idle_rules()));
         self.stale.store(None);
     }
 

@@ -55,6 +55,14 @@ impl RuleSet {
         &self.off
     }
 
+    /// Forgets the rules of the sources that are off, which a running gateway has no use for.
+    pub fn without_idle_rules(mut self) -> Self {
+        for off in &mut self.off {
+            off.source.rules = Vec::new();
+        }
+        self
+    }
+
     /// The servers; none at all means that notifications are printed.
     pub fn targets(&self) -> &Arc<Targets> {
         &self.targets

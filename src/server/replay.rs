@@ -42,7 +42,7 @@ pub async fn replay(rules: &RuleSet, outbox: &Outbox, recorded: RecordedWebhook)
 /// What the rules make of a recorded webhook now. Also a source that is off decides.
 ///
 /// # Errors
-/// In words: its source is gone, or its body cannot be read any more.
+/// In words: its source is gone, is off in a running gateway, or its body cannot be read any more.
 pub fn decide_again<'a>(
     rules: &'a RuleSet,
     recorded: &RecordedWebhook,
@@ -54,6 +54,9 @@ pub fn decide_again<'a>(
         .chain(rules.off().iter().map(|off| &off.source))
         .find(|source| source.name == record.source)
         .ok_or_else(|| format!("its source {:?} is not in the rules any more", record.source))?;
+    if source.rules.is_empty() {
+        return Err(format!("its source {:?} is off; turn it on to replay its webhooks", record.source));
+    }
     let request = Request {
         method: record.method.clone(),
         headers: record.headers.clone(),

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::ledger::Ledger;
@@ -219,6 +220,8 @@ fn configure(db: &Connection) -> rusqlite::Result<()> {
     db.pragma_update(None, "wal_autocheckpoint", 1000)?; // pages of 4 KiB
     db.pragma_update(None, "journal_size_limit", 8 << 20)?;
     db.set_prepared_statement_cache_capacity(48);
+    // Without it, every new value bound to a range makes SQLite plan, and so parse, the statement anew.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 
