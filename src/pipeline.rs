@@ -107,7 +107,11 @@ impl Run<'_> {
     fn try_rules(&mut self, scope: &mut Scope, index: Option<usize>, trace: Option<&mut Trace>) {
         let mut item = ItemTrace { index, rules: Vec::new() };
         let mut matched = false;
-        for rule in &self.source.rules {
+        let rules = &self.source.rules;
+        // A trace tells of every rule that was passed over, too.
+        let tried: Vec<&Rule> =
+            if trace.is_some() { rules.all().iter().collect() } else { rules.candidates(scope.facts()) };
+        for rule in tried {
             let mut rule_trace = trace.is_some().then(|| RuleTrace::of(rule));
             let holds = holds(rule, scope, rule_trace.as_mut());
             if holds {

@@ -4,6 +4,7 @@ pub mod compile;
 pub mod condition;
 pub(crate) mod decode;
 pub mod external;
+pub mod index;
 pub mod live;
 pub mod matcher;
 pub(crate) mod node;

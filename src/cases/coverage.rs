@@ -61,7 +61,7 @@ impl Coverage {
         if self.rules.iter().any(|rule| rule.source == source.name) {
             return;
         }
-        self.rules.extend(source.rules.iter().map(|rule| RuleCoverage {
+        self.rules.extend(source.rules.all().iter().map(|rule| RuleCoverage {
             source: source.name.clone(),
             rule: rule.name.to_string(),
             place: rule.place.clone(),

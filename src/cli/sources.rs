@@ -48,7 +48,7 @@ impl Row {
             name: source.name.clone(),
             place: format!("{} {}", source.methods.join(","), source.path),
             proof: source.verifier.as_ref().map_or_else(nobody, |verifier| verifier.summary()),
-            rules: source.rules.len(),
+            rules: source.rules.all().len(),
             waits_for: waits_for.to_vec(),
         }
     }

@@ -54,7 +54,7 @@ impl Condition {
             Self::All(parts) => parts.iter().all(|part| part.holds(facts)),
             Self::Any(parts) => parts.iter().any(|part| part.holds(facts)),
             Self::Not(part) => !part.holds(facts),
-            Self::Test(subject, matcher) => subject.test(facts, |found| matcher.holds(found)),
+            Self::Test(subject, matcher) => subject.look(facts, |found| matcher.holds(found)),
         }
     }
 
@@ -111,14 +111,14 @@ fn explain_test(
     depth: usize,
 ) -> bool {
     let (found, held) = subject
-        .test(facts, |found| (found.iter().map(|value| (*value).clone()).collect(), matcher.holds(found)));
+        .look(facts, |found| (found.iter().map(|value| (*value).clone()).collect(), matcher.holds(found)));
     out.push(Finding { condition: format!("{} {matcher}", subject.text()), found, held, depth });
     held
 }
 
 impl Subject {
     /// Hands the values found to `judge`. A closure, since texts become values only for its duration.
-    fn test<T>(&self, facts: Facts<'_>, judge: impl FnOnce(&[&Value]) -> T) -> T {
+    pub(super) fn look<T>(&self, facts: Facts<'_>, judge: impl FnOnce(&[&Value]) -> T) -> T {
         let texts: Vec<Value> = match self {
             Self::Payload(selector) => {
                 let root = match selector.root() {

@@ -46,6 +46,17 @@ impl Matcher {
     }
 }
 
+impl Matcher {
+    /// The texts one of which a value must equal to pass; `None` where something else can pass too.
+    pub(super) fn texts(&self) -> Option<Vec<&str>> {
+        self.tests.iter().find_map(|test| match test {
+            Test::Equals(value) => Some(vec![value.as_str()?]),
+            Test::In(list) => list.iter().map(Value::as_str).collect(),
+            _ => None,
+        })
+    }
+}
+
 impl Test {
     fn passes(&self, value: &Value) -> bool {
         match self {

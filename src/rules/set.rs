@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::index::Rules;
 use super::source::Source;
 use super::target::{Operator, Targets};
 use super::template::Engine;
@@ -58,7 +59,7 @@ impl RuleSet {
     /// Forgets the rules of the sources that are off, which a running gateway has no use for.
     pub fn without_idle_rules(mut self) -> Self {
         for off in &mut self.off {
-            off.source.rules = Vec::new();
+            off.source.rules = Rules::default();
         }
         self
     }
@@ -85,6 +86,6 @@ impl RuleSet {
 
     /// How many rules the sources that are on have together.
     pub fn rule_count(&self) -> usize {
-        self.sources.iter().map(|source| source.rules.len()).sum()
+        self.sources.iter().map(|source| source.rules.all().len()).sum()
     }
 }

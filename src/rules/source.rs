@@ -6,6 +6,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::condition::Condition;
+use super::index::Rules;
 use super::selector::Selector;
 use super::template::Template;
 use crate::auth::Verifier;
@@ -43,7 +44,7 @@ pub struct Source {
     /// Where notifications go that no rule makes: fallbacks, malformed and unmatched webhooks.
     pub fallback: Option<Fallback>,
     /// Tried in order.
-    pub rules: Vec<Rule>,
+    pub rules: Rules,
 }
 
 /// The plainest destination of a source.

@@ -54,7 +54,7 @@ pub fn decide_again<'a>(
         .chain(rules.off().iter().map(|off| &off.source))
         .find(|source| source.name == record.source)
         .ok_or_else(|| format!("its source {:?} is not in the rules any more", record.source))?;
-    if source.rules.is_empty() {
+    if source.rules.all().is_empty() {
         return Err(format!("its source {:?} is off; turn it on to replay its webhooks", record.source));
     }
     let request = Request {

@@ -14,6 +14,7 @@ use super::template::compile_template;
 use super::verify::{Verification, compile_verify};
 use crate::problem::{Place, Problem, Problems, suggestion};
 use crate::rules::decode::{At, Entries};
+use crate::rules::index::Rules;
 use crate::rules::node::Key;
 use crate::rules::raw;
 use crate::rules::selector::{Root, Selector};
@@ -91,7 +92,7 @@ pub(super) fn compile_source(
         respond,
         split,
         fallback,
-        rules,
+        rules: Rules::new(rules),
     };
     if raw.value.enabled.as_ref().is_some_and(|enabled| !enabled.value) {
         waits_for.push("enabled: true".to_owned());
