@@ -4,6 +4,7 @@
 #![deny(missing_docs)]
 
 pub mod clock;
+pub mod footprint;
 pub mod logging;
 pub mod metrics;
 pub mod notification;

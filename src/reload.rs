@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use self::watch::{Snapshot, Watch};
 use crate::cases;
+use crate::footprint;
 use crate::metrics::{Metrics, ReloadResult, Reloaded};
 use crate::problem::Problem;
 use crate::rules::compile::compile_folder;
@@ -91,6 +92,7 @@ impl Reloader {
         let result = if outcome.is_ok() { ReloadResult::Ok } else { ReloadResult::Rejected };
         self.metrics.reloads.get_or_create(&Reloaded { result }).inc();
         self.publish_metrics();
+        footprint::give_back();
         outcome
     }
 

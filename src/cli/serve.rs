@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{card, check, reach};
 use crate::clock::Clock;
 use crate::delivery::{self, Board, Delivery, Observer, Patience};
+use crate::footprint;
 use crate::logging;
 use crate::metrics::Metrics;
 use crate::ntfy::system_roots;
@@ -82,6 +83,7 @@ pub(super) struct Running {
     reload: Reload,
     delivery: Delivery,
     lookout: JoinHandle<()>,
+    footprint: JoinHandle<()>,
     outbox: Outbox,
     store: StoreThread,
     grace: Duration,
@@ -151,6 +153,7 @@ impl Running {
             reload,
             delivery,
             lookout,
+            footprint: footprint::keep_small(),
             outbox,
             store,
             grace: settings.grace,
@@ -176,6 +179,7 @@ impl Running {
     pub(super) async fn stop(self) {
         let end = Instant::now() + self.grace;
         self.lookout.abort();
+        self.footprint.abort();
         let _ = timeout_at(end, self.webhooks.stop(true)).await;
         self.delivery.stop(end.saturating_duration_since(Instant::now())).await;
         self.admin.stop(false).await;
