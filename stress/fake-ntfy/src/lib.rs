@@ -21,6 +21,7 @@ mod millis;
 mod publish;
 mod request;
 mod server;
+mod sink;
 mod state;
 
 pub use behaviour::{Behaviour, Fault};

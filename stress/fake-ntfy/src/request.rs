@@ -15,7 +15,7 @@ use crate::publish;
 use crate::state::State;
 
 /// More than any test sends: the limit of ntfy is checked on the whole body, so that it answers in JSON.
-const READ_AT_MOST: usize = 16 * 1024 * 1024;
+pub(crate) const READ_AT_MOST: usize = 16 * 1024 * 1024;
 
 /// What a request comes to, before it is an answer.
 enum Outcome {

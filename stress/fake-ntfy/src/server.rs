@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::behaviour::Behaviour;
 use crate::request::publish_or_404;
+use crate::sink::sink;
 use crate::state::State;
 
 /// Binds and returns the server, which runs when awaited, with the port it got.
@@ -32,6 +33,7 @@ pub(crate) fn serve(host: &str, port: u16, state: Arc<State>) -> std::io::Result
                     .route(web::get().to(behaviour))
                     .route(web::post().to(set_behaviour)),
             )
+            .route("/sink", web::post().to(sink))
             .default_service(web::to(publish_or_404))
     };
     let server = HttpServer::new(app).on_connect(on_connect).workers(2).disable_signals();

@@ -1,5 +1,7 @@
 //! Answers of proxies and captive portals, and topics that are refused.
 
+use std::time::{Duration, Instant};
+
 use fake_ntfy::{Behaviour, FakeNtfy, Fault, Limits, Options};
 use serde_json::json;
 
@@ -87,4 +89,18 @@ fn a_topic_is_refused_only_after_the_token_and_the_authorization() {
     assert_eq!([code(), code()], [json!(40301), json!(42901)]);
     server.set(Behaviour { refuse, require_authorization: Some("x".into()), ..Behaviour::default() });
     assert_eq!(code(), json!(40101));
+}
+
+#[test]
+fn the_sink_takes_any_body_after_the_latency_and_keeps_nothing() {
+    let latency = Duration::from_millis(40);
+    let server = start(Behaviour { latency, close: true, ..Behaviour::default() });
+    let since = Instant::now();
+    for body in [String::new(), "{".into(), "x".repeat(2 * 1024 * 1024)] {
+        let answer = post(&server, "/sink", &body).expect("an answer");
+        assert_eq!((answer.status, &answer.json()["event"]), (200, &json!("message")));
+    }
+    assert!(since.elapsed() >= 3 * latency);
+    let stats = server.stats();
+    assert_eq!((stats.requests, stats.accepted, server.messages()), (0, 0, vec![]));
 }
