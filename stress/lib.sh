@@ -37,7 +37,8 @@ start_fake() { # name, flags of fake-ntfy
     local name=$1 port; port=$(free_port); shift
     "$bin/fake-ntfy" --port "$port" --keep 0 "$@" >"$work/$name.log" 2>&1 & pids+=($!)
     printf -v "${name}_pid" %s $!; printf -v "${name}_url" %s "http://127.0.0.1:$port"
-    ready "http://127.0.0.1:$port/v1/health"
+    # Not /v1/health, which misbehaves with the rest.
+    ready "http://127.0.0.1:$port/stats"
 }
 start_gateway() { # URL of ntfy, folder of rules, folder of the store, flags of hookbell
     local ntfy=$1 rules=$2 data=$3 port admin; port=$(free_port) admin=$(free_port); shift 3

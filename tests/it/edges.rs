@@ -41,6 +41,16 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
+fn what_only_starting_needed_is_given_back_and_the_gateway_goes_on() {
+    let gateway = Gateway::with_rules(NUMBERS).start();
+    assert_eq!(gateway.post("/n", &[], "{\"n\":1}").status, 200);
+    until("a third of the peak to be given back", || {
+        (memory(&gateway, "VmRSS") * 3 < memory(&gateway, "VmHWM") * 2).then_some(())
+    });
+    assert_eq!(gateway.post("/n", &[], "{\"n\":2}").status, 200);
+}
+
+#[test]
 fn five_hundred_half_sent_heads_neither_stop_service_nor_stay() {
     let gateway = Gateway::with_rules(NUMBERS).flag("--head-timeout", "1s").start();
     let mut half: Vec<TcpStream> = (0..500)
