@@ -66,12 +66,14 @@ fi
 : > "$work/results"
 
 failed=0
-bench() { # where the figures go, flags of stress-bench
+bench() { # where the figures go, flags of stress-bench; fails when an answer was wrong
     local file=$1; shift
-    "$bin/stress-bench" --secret "$secret" --seconds "$seconds" --json "$file" "$@" >"$work/table" || { cat "$work/table" >&2; failed=1; }
-    [ -s "$file" ] || die "no figures of $*"
+    rm -f "$file"
+    "$bin/stress-bench" --secret "$secret" --seconds "$seconds" --json "$file" "$@" >"$work/table" && return
+    cat "$work/table" >&2; return 1
 }
 result() { # round, case, target, figures, NAME=VALUE…
+    [ -s "$4" ] || die "no figures of $2, $3"
     python3 -c 'import json, sys
 extra = dict(pair.split("=", 1) for pair in sys.argv[5:])
 figures = {"round": sys.argv[1], "case": sys.argv[2], "target": sys.argv[3], **json.load(open(sys.argv[4])), **extra}
@@ -81,7 +83,7 @@ print(json.dumps(figures))' "$@" >>"$work/results"
 against_nginx() { # round, case, target; flags of stress-bench
     local round=$1 name=$2 target=$3; shift 3
     [ "$target" = notification ] && set -- "$@" --notification || set -- "$@" --path /sink
-    bench "$work/figures" --url "$nginx_url" --target proxy "$@"
+    bench "$work/figures" --url "$nginx_url" --target proxy "$@" || failed=1
     result "$round" "$name" "$target" "$work/figures"
 }
 against_gateway() { # round, case; flags of stress-bench
@@ -97,7 +99,7 @@ against_gateway() { # round, case; flags of stress-bench
     bench "$work/figures" --url "$gateway_url" "$@" & local bench_pid=$!
     sleep "$(awk "BEGIN { print $seconds * 0.8 }")"
     local inbound during; inbound=$(metric connections) during=$(rss "$gateway_pid" VmRSS)
-    wait $bench_pid; left=$(metric queue_depth)
+    wait $bench_pid || failed=1; left=$(metric queue_depth)
     drain $wait >"$work/left"
     used=$(awk "BEGIN { print $(cpu "$gateway_pid") - $used }")
     [ "$wait" = 0 ] || [ "$(cat "$work/left")" = 0 ] || echo "$name: $(cat "$work/left") were not delivered within $wait s" >&2

@@ -31,8 +31,8 @@ pub(crate) struct Flags {
     /// Send a finished notification, as the gateway sends it to ntfy
     #[arg(long)]
     notification: bool,
-    /// Send to this path, whatever the webhook's own is
-    #[arg(long)]
+    /// Send to this path, whatever the webhook's own is; the last one counts
+    #[arg(long, overrides_with = "path")]
     path: Option<String>,
     /// Add this header to bodies of --body-size: "Name: value"; may be given several times
     #[arg(long, requires = "body_size")]
