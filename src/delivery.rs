@@ -29,6 +29,7 @@ use crate::clock::Clock;
 use crate::metrics::Metrics;
 use crate::ntfy::Publisher;
 use crate::outbox::Outbox;
+use crate::priority::{DELIVERING, yield_to_others};
 pub use board::{Board, Condition, Trouble};
 pub use gate::{Patience, Why};
 use lane::Lane;
@@ -144,6 +145,7 @@ impl Delivery {
         let (running, ended) = oneshot::channel();
         let arbiter = Arbiter::new();
         arbiter.spawn_fn(move || {
+            yield_to_others(DELIVERING);
             let roots = std::mem::replace(&mut options.roots, RootCertStore::empty());
             let publisher = Publisher::new(roots);
             let shared = Shared { outbox, publisher, metrics, options, targets, stop: stopped };

@@ -10,9 +10,15 @@ use actix_web::rt::task::JoinHandle;
 /// The time between two sweeps: what a storm left is gone within a minute of its end.
 const EVERY: Duration = Duration::from_secs(20);
 
+/// A body of this size or more gets pages of its own, which are given back with it. Else glibc raises the size with what
+/// is freed, and keeps room for many large bodies after the first ones.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const OWN_PAGES: libc::c_int = 128 * 1024;
+
 /// Gives back what starting took, and from then on what is freed, until the task is aborted. On the runtime of the
 /// caller.
 pub fn keep_small() -> JoinHandle<()> {
+    keep_large_apart();
     actix_web::rt::spawn(async {
         // What is spawned with this has run its first steps by then.
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -40,8 +46,20 @@ fn give_back_freed() {
     }
 }
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
+fn keep_large_apart() {
+    // SAFETY: mallopt may be called at any time and touches only malloc's own settings (mallopt(3)).
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES);
+    }
+}
+
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn give_back_freed() {}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn keep_large_apart() {}
 
 /// Most code runs once: the command line, the compiler of the rules, the schema of the store. It leaves our memory here
 /// and stays in the system's cache of files; a page that is needed again is mapped again at its next use.

@@ -8,6 +8,7 @@ pub mod footprint;
 pub mod logging;
 pub mod metrics;
 pub mod notification;
+pub mod priority;
 pub mod problem;
 pub mod secret;
 pub mod words;

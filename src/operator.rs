@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::rt::task::JoinHandle;
-use uuid::Uuid;
 
 use crate::clock::unix_ms;
 use crate::delivery::Board;
 use crate::notification::{Notification, Priority, Topic};
-use crate::outbox::{Outbox, Outgoing, Verdict, VerdictOutcome, Webhook};
+use crate::outbox::{Outbox, Outgoing, Verdict, VerdictOutcome, Webhook, new_id};
 use crate::rules::live::Live;
 use crate::rules::target::Operator;
 use memory::{Memory, News};
@@ -73,7 +72,7 @@ fn webhook(operator: &Operator, news: &News) -> Webhook {
     notification.set_tags([if news.over { "white_check_mark" } else { "warning" }]);
     notification.sequence_id = Topic::parse_sequence_id(&news.sequence).ok();
     let one = Outgoing {
-        id: Uuid::now_v7(),
+        id: new_id(),
         server: operator.server.clone(),
         topic: operator.topic.as_str().to_owned(),
         rule: FILED_UNDER.1.to_owned(),
@@ -81,7 +80,7 @@ fn webhook(operator: &Operator, news: &News) -> Webhook {
         payload: notification.to_json(),
     };
     Webhook {
-        id: Uuid::now_v7(),
+        id: new_id(),
         source: FILED_UNDER.0.to_owned(),
         received_at: unix_ms(),
         record: None,

@@ -25,12 +25,12 @@ pub use crate::clock::unix_ms;
 use arrivals::Arrivals;
 pub use arrivals::Waker;
 pub use browse::{Attempt, Entry, Filter, Overview, Page, RecordedWebhook, ServerCount};
-pub use record::Record;
+pub use record::{Head, Kept, Record};
 pub use store::OpenError;
 pub use store::browse::Browser;
 pub use thread::StoreThread;
 use thread::{Command, Reply};
-pub use webhook::{Enqueued, Once, Outgoing, Verdict, VerdictOutcome, Webhook};
+pub use webhook::{Enqueued, Once, Outgoing, Verdict, VerdictOutcome, Webhook, new_id};
 pub use work::{Claimed, DeadFilter, Depth, Order, Pending, Reached, Settlement};
 
 /// Why the outbox did not do what it was asked. Nothing was changed; asking again may work.

@@ -9,12 +9,16 @@ mod encoding;
 mod form;
 mod multipart;
 mod nest;
+mod part;
 mod xml;
 
 use serde_json::Value;
 
-pub use self::cloudevents::wrap as wrap_cloudevent;
+pub use self::cloudevents::{
+    MEMBERS as CLOUDEVENT_MEMBERS, is_binary as is_cloudevent, wrap as wrap_cloudevent,
+};
 pub use self::encoding::unpack;
+pub use self::part::Part;
 
 /// Why a body is refused. The texts are safe to show to a stranger: none holds anything of the body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +39,11 @@ pub enum Unreadable {
 
 /// Decodes an unpacked body. An empty one is null.
 pub fn decode(body: &[u8], content_type: Option<&str>) -> Result<Value, Unreadable> {
+    decode_part(body, content_type, &Part::Whole)
+}
+
+/// As [`decode`]; of a JSON body at least a part.
+pub fn decode_part(body: &[u8], content_type: Option<&str>, part: &Part) -> Result<Value, Unreadable> {
     let kind = Kind::of(content_type);
     if let Kind::Multipart { boundary } = &kind {
         return multipart::decode(body, boundary);
@@ -44,14 +53,14 @@ pub fn decode(body: &[u8], content_type: Option<&str>) -> Result<Value, Unreadab
     let text = text.trim_start_matches('\u{feff}');
     match kind {
         _ if text.trim().is_empty() => Ok(Value::Null),
-        Kind::Json { .. } => parse_json(text),
+        Kind::Json { .. } => parse_json(text, part),
         Kind::Lines { .. } => parse_lines(text),
         Kind::Xml { .. } => xml::decode(text),
         Kind::Form { .. } => form::decode(text),
         Kind::Text { .. } | Kind::Unknown => Ok(sniff(text)),
         Kind::Multipart { .. } => Ok(Value::Null),
         Kind::Binary(name) => looks_like_json(text)
-            .then(|| parse_json(text).ok())
+            .then(|| parse_json(text, part).ok())
             .flatten()
             .ok_or(Unreadable::Unsupported(name)),
     }
@@ -141,8 +150,8 @@ fn looks_like_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-fn parse_json(text: &str) -> Result<Value, Unreadable> {
-    serde_json::from_str(text).or_else(|error| {
+fn parse_json(text: &str, part: &Part) -> Result<Value, Unreadable> {
+    part::parse(text, part).or_else(|error| {
         // A form under the wrong content type, as some senders' "JSON" switch makes it.
         form::payload_of(text).unwrap_or_else(|| Err(Unreadable::Malformed(describe(&error))))
     })

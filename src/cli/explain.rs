@@ -141,7 +141,7 @@ fn recorded<'a>(set: &'a RuleSet, data: &Path, id: Uuid) -> Result<Subject<'a>> 
         received_at: record.received_at,
         ..Request::default()
     };
-    Ok((source_named(set, &record.source)?, request, record.body))
+    Ok((source_named(set, &record.source)?, request, record.body.into()))
 }
 
 /// Also a source that is off: what it would do can be seen before it is on.

@@ -108,30 +108,44 @@ impl Store {
         self.db.total_changes()
     }
 
+    /// Without a savepoint, which would copy every page that is written: one that fails halfway is taken back row by row.
     pub(super) fn enqueue(&mut self, webhook: &Webhook) -> Result<Enqueued, Unavailable> {
-        self.all_or_nothing(|store| {
-            if let Some(first) = store.seen.first(&store.db, webhook)? {
-                let verdict = Verdict {
-                    outcome: VerdictOutcome::Duplicate,
-                    first: Some(first),
-                    ..webhook.verdict.clone()
-                };
-                store.record(webhook, &verdict)?;
-                return Ok(Enqueued::Duplicate(first));
+        self.attempt(|store| {
+            let result = store.write_webhook(webhook);
+            if result.is_err() && !store.db.is_autocommit() {
+                store.take_back(webhook).or_else(|_| store.execute("ROLLBACK"))?;
             }
-            store.record(webhook, &webhook.verdict)?;
-            webhook.notifications.iter().try_for_each(|one| store.insert(webhook, one))?;
-            for one in &webhook.notifications {
-                let server = store.ledger.shared_name(&one.server);
-                store.ledger.stage(Change::Arrived(server));
-            }
-            Ok(Enqueued::Stored)
+            result
         })
+    }
+
+    fn write_webhook(&mut self, webhook: &Webhook) -> rusqlite::Result<Enqueued> {
+        if let Some(first) = self.seen.first(&self.db, webhook)? {
+            let verdict =
+                Verdict { outcome: VerdictOutcome::Duplicate, first: Some(first), ..webhook.verdict.clone() };
+            self.record(webhook, &verdict)?;
+            return Ok(Enqueued::Duplicate(first));
+        }
+        self.record(webhook, &webhook.verdict)?;
+        webhook.notifications.iter().try_for_each(|one| self.insert(webhook, one))?;
+        for one in &webhook.notifications {
+            let server = self.ledger.shared_name(&one.server);
+            self.ledger.stage(Change::Arrived(server));
+        }
+        Ok(Enqueued::Stored)
+    }
+
+    fn take_back(&self, webhook: &Webhook) -> rusqlite::Result<()> {
+        for one in &webhook.notifications {
+            self.update("DELETE FROM notification WHERE id = ?1", [one.id.as_bytes()])?;
+        }
+        records::forget(&self.db, webhook.id)?;
+        Seen::forget(&self.db, webhook.id)
     }
 
     fn record(&self, webhook: &Webhook, verdict: &Verdict) -> rusqlite::Result<()> {
         match &webhook.record {
-            Some(record) => records::insert(&self.db, webhook.id, record, verdict),
+            Some(kept) => records::insert(&self.db, webhook, kept, verdict),
             None => Ok(()),
         }
     }

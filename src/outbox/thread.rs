@@ -14,6 +14,7 @@ use super::store::{OpenError, Store};
 use super::webhook::{Enqueued, Webhook};
 use super::work::{Claimed, DeadFilter, Depth, Order, Reached, Settlement};
 use super::{Options, Unavailable};
+use crate::priority::{STORING, yield_to_others};
 
 /// The most commands in one transaction: bounds the time the first of them waits for the others.
 const GROUP: usize = 512;
@@ -105,6 +106,7 @@ impl StoreThread {
         let thread = std::thread::Builder::new()
             .name("hookbell-store".to_owned())
             .spawn(move || {
+                yield_to_others(STORING);
                 serve(store, waiting, &arrivals);
                 drop(running);
             })

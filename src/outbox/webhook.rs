@@ -5,7 +5,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::record::Record;
+use super::record::Kept;
+use crate::clock::unix_ms;
+
+/// A new id for a webhook or a notification: version 7, so that those of one time stand together in the store. Unique,
+/// not secret.
+pub fn new_id() -> Uuid {
+    let millis = u64::try_from(unix_ms()).unwrap_or_default();
+    let mut random = [0; 10];
+    fastrand::fill(&mut random);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+}
 
 /// A webhook and every notification it became. All of them are stored, or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +27,7 @@ pub struct Webhook {
     /// When its body was complete, in Unix milliseconds.
     pub received_at: i64,
     /// The webhook as it came, to be looked up later; `None` keeps nothing of it.
-    pub record: Option<Record>,
+    pub record: Option<Kept>,
     /// What the rules made of it, kept with the record.
     pub verdict: Verdict,
     /// What tells its repeats; `None` takes every one for new.

@@ -12,10 +12,18 @@ pub fn wrap(headers: &[(String, String)], body: Value) -> Value {
         Value::Array(events) if is_batch(&events) => {
             events.into_iter().map(|event| wrap(&[], event)).collect()
         }
-        body if headers.iter().any(|(name, _)| name == "ce-specversion") => binary(headers, body),
+        body if is_binary(headers) => binary(headers, body),
         body => body,
     }
 }
+
+/// Whether the headers (names in lower case) make the body the data of an event.
+pub fn is_binary(headers: &[(String, String)]) -> bool {
+    headers.iter().any(|(name, _)| name == "ce-specversion")
+}
+
+/// What tells an event in the body, and what its data is made of: rules see `data`, wherever it was.
+pub const MEMBERS: [&str; 2] = ["specversion", "data_base64"];
 
 fn is_event(object: &Map<String, Value>) -> bool {
     object.get("specversion").is_some_and(Value::is_string)

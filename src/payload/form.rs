@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Unreadable, looks_like_json, nest, parse_json};
+use super::{Part, Unreadable, looks_like_json, nest, parse_json};
 
 /// The fields as an object; a repeated field becomes a list, and `a.b` and `a[b]` nest. A `payload` field that holds JSON is the body:
 /// GitHub, Gitea and Slack post that way.
@@ -28,6 +28,6 @@ pub(super) fn payload_of(text: &str) -> Option<Result<Value, Unreadable>> {
     let (_, payload) = form_urlencoded::parse(text.trim().as_bytes()).find(|(name, _)| name == "payload")?;
     looks_like_json(&payload).then(|| match serde_json::from_str(&payload) {
         Ok(value) => Ok(value),
-        Err(_) => parse_json(&payload),
+        Err(_) => parse_json(&payload, &Part::Whole),
     })
 }

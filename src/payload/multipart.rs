@@ -24,7 +24,7 @@ pub(super) fn decode(body: &[u8], boundary: &str) -> Result<Value, Unreadable> {
         if let Some(text) =
             part.and_then(|part| std::str::from_utf8(part.content).ok()).filter(|text| looks_like_json(text))
         {
-            return super::parse_json(text);
+            return super::parse_json(text, &super::Part::Whole);
         }
     }
     Ok(nest::fields(parts.iter().map(|part| (part.name.clone(), value_of(part)))))

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Decision, Trace, decide, notify_malformed};
 use crate::auth::{Claim, Refusal as Unverified, Verifier};
-use crate::payload::{self, Unreadable};
+use crate::payload::{self, Part, Unreadable};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
 use crate::rules::source::{Otherwise, Source};
@@ -106,13 +106,16 @@ pub fn receive(
         // Several headers of one name are one list (RFC 9110, 5.3).
         Some(values.collect::<Vec<_>>().join(", ")).filter(|joined| !joined.is_empty())
     };
+    // Where it is explained, all of it may be asked about; an event is wrapped, so that names in it mean another place.
+    let whole = trace.is_some() || payload::is_cloudevent(&request.headers);
+    let part = if whole { &Part::Whole } else { &source.reads };
     let unpacked = payload::unpack(raw, header("content-encoding").as_deref(), reception.limit);
     // Also a body that cannot be read is shown unpacked, unless that is where it broke.
     let shown = unpacked.as_deref().unwrap_or(raw);
     let decoded = unpacked
         .as_ref()
         .map_err(Clone::clone)
-        .and_then(|body| payload::decode(body, header("content-type").as_deref()));
+        .and_then(|body| payload::decode_part(body, header("content-type").as_deref(), part));
     match decoded {
         Ok(value) => {
             source.hide_secrets(&mut request);

@@ -72,6 +72,16 @@ impl Selector {
         self.root
     }
 
+    /// The names that lead to all it looks at, one inside the other.
+    pub fn names(&self) -> Vec<&str> {
+        match &self.query {
+            Query::Walk(steps) => steps.iter().map_while(Step::name).collect(),
+            // A filter that starts at the root again looks elsewhere too.
+            Query::General(_) if self.text[1..].contains('$') => Vec::new(),
+            Query::General(query) => query.segments.iter().map_while(name).collect(),
+        }
+    }
+
     /// The nodes it selects below `root`, in order. A function that does not fit, such as `match()` on a
     /// missing member, selects nothing.
     pub fn select<'v>(&self, root: &'v Value) -> Vec<&'v Value> {
@@ -84,6 +94,22 @@ impl Selector {
     }
 }
 
+impl Step {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Index(_) => None,
+        }
+    }
+}
+
+fn name(segment: &Segment) -> Option<&str> {
+    match segment {
+        Segment::Selector(Select::Name(name)) => Some(unquote(name)),
+        _ => None,
+    }
+}
+
 fn walk<'v>(steps: &[Step], root: &'v Value) -> Option<&'v Value> {
     steps.iter().try_fold(root, |value, step| match step {
         Step::Name(name) => value.as_object()?.get(name),
@@ -93,7 +119,7 @@ fn walk<'v>(steps: &[Step], root: &'v Value) -> Option<&'v Value> {
 
 fn simplify(query: JpQuery) -> Query {
     let step = |segment: &Segment| match segment {
-        Segment::Selector(Select::Name(name)) => Some(Step::Name(unquote(name).to_owned())),
+        Segment::Selector(Select::Name(_)) => name(segment).map(|name| Step::Name(name.to_owned())),
         Segment::Selector(Select::Index(index)) => usize::try_from(*index).ok().map(Step::Index),
         _ => None,
     };
@@ -150,6 +176,19 @@ mod tests {
         assert_eq!(select("$", &value), std::slice::from_ref(&value));
         assert_eq!(select("$.nope.deeper[3]", &value), Vec::<Value>::new());
         assert_eq!(select("@.list[0].n", &value), [json!(1)]);
+    }
+
+    #[test]
+    fn the_names_before_anything_else_lead_to_all_it_looks_at() {
+        let names = |query| Selector::parse(query).unwrap().names().join(" ");
+        assert_eq!(names("$.a['b-c'].d"), "a b-c d");
+        assert_eq!(names("$.a.b[0].c"), "a b");
+        assert_eq!(names("$.a.list[?@.s=='y'].n"), "a list");
+        assert_eq!(names("$.a..b"), "a");
+        assert_eq!(names("$.a['b','c'].d"), "a");
+        for everything in ["$", "$..a", "$.*", "$.a[?@.s==$.b]"] {
+            assert_eq!(names(everything), "", "{everything}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::selector::Selector;
 use super::template::Template;
 use crate::auth::Verifier;
 use crate::notification::Topic;
+use crate::payload::Part;
 
 /// A sender of webhooks.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub struct Source {
     pub respond: Option<Respond>,
     /// Cuts the body into items.
     pub split: Option<Selector>,
+    /// The part of the body that anything here looks at.
+    pub reads: Part,
     /// Where notifications go that no rule makes: fallbacks, malformed and unmatched webhooks.
     pub fallback: Option<Fallback>,
     /// Tried in order.
@@ -218,11 +221,23 @@ const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"
 impl Source {
     /// Takes out of a request what no rule, template or trace may see.
     pub fn hide_secrets(&self, request: &mut super::request::Request) {
-        let hidden = |name: &str, secret: &Option<String>| secret.as_deref() == Some(name);
-        request
-            .headers
-            .retain(|(name, _)| !CREDENTIALS.contains(&name.as_str()) && !hidden(name, &self.secret_header));
-        request.query.retain(|(name, _)| !hidden(name, &self.secret_parameter));
-        request.path.retain(|(name, _)| !hidden(name, &self.secret_segment));
+        request.headers.retain(|(name, _)| self.shows_header(name));
+        request.query.retain(|(name, _)| self.shows_parameter(name));
+        request.path.retain(|(name, _)| self.shows_segment(name));
+    }
+
+    /// Whether a header, named in lower case, holds no secret.
+    pub fn shows_header(&self, name: &str) -> bool {
+        !CREDENTIALS.contains(&name) && self.secret_header.as_deref() != Some(name)
+    }
+
+    /// Whether a query parameter holds no secret.
+    pub fn shows_parameter(&self, name: &str) -> bool {
+        self.secret_parameter.as_deref() != Some(name)
+    }
+
+    /// Whether a named segment of the path holds no secret.
+    pub fn shows_segment(&self, name: &str) -> bool {
+        self.secret_segment.as_deref() != Some(name)
     }
 }

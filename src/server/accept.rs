@@ -3,22 +3,23 @@
 use uuid::Uuid;
 
 use crate::notification::Topic;
-use crate::outbox::{Once, Outgoing, Record, Verdict, VerdictOutcome, Webhook, unix_ms};
+use crate::outbox::{Kept, Once, Outgoing, Verdict, VerdictOutcome, Webhook, new_id, unix_ms};
 use crate::pipeline::{Decision, Planned};
 use crate::rules::source::Source;
 
 /// A received webhook with everything that was decided of it.
-pub(super) fn webhook(source: &Source, decision: Decision, record: Record) -> Webhook {
-    let id = Uuid::now_v7();
+pub(super) fn webhook(source: &Source, decision: Decision, record: Kept) -> Webhook {
+    let id = new_id();
     let window = source.dedupe.as_ref().map(|dedupe| dedupe.window);
     let once = decision.key.clone().zip(window).map(|(key, window)| Once { key, window });
-    assemble(source, id, decision, record, once, Order::Free)
+    Webhook { id, once, ..assemble(source, id, decision, record, Order::Free) }
 }
 
 /// A recorded webhook that runs through the rules once more. Its notifications replace those of the first time on the
 /// phone, so a replay of one webhook follows the other; it is never taken for a repeat.
-pub(super) fn replayed(source: &Source, first: Uuid, decision: Decision, record: Record) -> Webhook {
-    assemble(source, first, decision, record, None, Order::Strict)
+pub(super) fn replayed(source: &Source, first: Uuid, decision: Decision, record: Kept) -> Webhook {
+    // What is replayed waits from now on, however old its webhook is.
+    Webhook { received_at: unix_ms(), ..assemble(source, first, decision, record, Order::Strict) }
 }
 
 /// Whether notifications with an id of our own must stay in order with others of the same.
@@ -28,25 +29,16 @@ enum Order {
     Strict,
 }
 
-fn assemble(
-    source: &Source,
-    sequences_of: Uuid,
-    decision: Decision,
-    record: Record,
-    once: Option<Once>,
-    order: Order,
-) -> Webhook {
+fn assemble(source: &Source, sequences_of: Uuid, decision: Decision, record: Kept, order: Order) -> Webhook {
     let verdict = verdict(&decision);
-    // What is replayed waits from now on, however old its webhook is.
-    let received_at = if order == Order::Free { record.received_at } else { unix_ms() };
     let outgoing = |(index, planned)| outgoing(planned, &sequence_id(sequences_of, index), order);
     Webhook {
-        id: if order == Order::Free { sequences_of } else { Uuid::now_v7() },
+        id: new_id(),
         source: source.name.clone(),
-        received_at,
+        received_at: record.received_at(),
         record: Some(record),
         verdict,
-        once,
+        once: None,
         notifications: decision.notifications.into_iter().enumerate().map(outgoing).collect(),
     }
 }
@@ -77,7 +69,7 @@ fn outgoing(planned: Planned, own_id: &str, order: Order) -> Outgoing {
         notification.sequence_id = Topic::parse_sequence_id(own_id).ok();
     }
     Outgoing {
-        id: Uuid::now_v7(),
+        id: new_id(),
         server: planned.server.to_string(),
         topic: notification.topic.as_str().to_owned(),
         rule: planned.rule.to_string(),

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use serde_json::json;
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::client::Client;
@@ -11,7 +11,7 @@ use super::connection::InFlight;
 use super::error::Refused;
 use super::{Gateway, accept, body, handshake};
 use crate::metrics::{Outcome, Received, Settled, State};
-use crate::outbox::{Enqueued, Record, unix_ms};
+use crate::outbox::{Enqueued, Head, Kept, unix_ms};
 use crate::pipeline::{Decision, Reception, Refusal, Response, check_head, receive};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
@@ -60,11 +60,7 @@ pub(super) async fn ingest(
             .insert_header((NOTIFICATIONS, taken.notifications))
             .body(body));
     }
-    let mut told = json!({ "id": taken.id, "notifications": taken.notifications });
-    if taken.duplicate {
-        told["duplicate"] = true.into();
-    }
-    Ok(HttpResponse::Ok().json(told))
+    Ok(HttpResponse::Ok().json(Told::from(&taken)))
 }
 
 impl Gateway {
@@ -77,6 +73,21 @@ impl Gateway {
 fn first_segment(path: &str) -> String {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     format!("/{first}/…")
+}
+
+/// What a sender is told.
+#[derive(Serialize)]
+struct Told {
+    id: Uuid,
+    notifications: usize,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    duplicate: bool,
+}
+
+impl From<&Taken> for Told {
+    fn from(taken: &Taken) -> Self {
+        Self { id: taken.id, notifications: taken.notifications, duplicate: taken.duplicate }
+    }
 }
 
 struct Taken {
@@ -106,26 +117,23 @@ impl Delivery<'_> {
         let limits = &self.gateway.limits;
         let raw = body::read(request, payload, limits.body, limits.body_time).await?;
         let reception = Reception { limit: limits.body, verify: true };
-        let shown = parts.clone();
+        let (received_at, head) = (parts.received_at, self.head(&parts));
         let decision = receive(self.rules, self.source, parts, &raw, reception, None)?;
-        self.store(decision, self.record(shown, &raw)).await
+        self.store(decision, Kept::new(received_at, head, raw)).await
     }
 
-    /// The webhook without what proves its sender.
-    fn record(&self, mut shown: Request, raw: &[u8]) -> Record {
-        self.source.hide_secrets(&mut shown);
-        Record {
-            source: self.source.name.clone(),
-            method: shown.method,
-            path: shown.path,
-            query: shown.query,
-            headers: shown.headers,
-            body: raw.to_vec(),
-            received_at: shown.received_at,
-        }
+    /// The webhook's head without what proves its sender.
+    fn head(&self, parts: &Request) -> Head {
+        let source = self.source;
+        Head::new(
+            &parts.method,
+            shown(&parts.path, |name| source.shows_segment(name)),
+            shown(&parts.query, |name| source.shows_parameter(name)),
+            shown(&parts.headers, |name| source.shows_header(name)),
+        )
     }
 
-    async fn store(&self, mut decision: Decision, record: Record) -> Result<Taken, Refused> {
+    async fn store(&self, mut decision: Decision, record: Kept) -> Result<Taken, Refused> {
         let response = decision.response.take();
         let mut webhook = accept::webhook(self.source, decision, record);
         let (id, notifications) = (webhook.id, webhook.notifications.len());
@@ -153,6 +161,10 @@ impl Delivery<'_> {
         tracing::info!(%id, source = self.source.name, rules, notifications, "webhook accepted");
         Ok(Taken { id, notifications, duplicate: false, response })
     }
+}
+
+fn shown(pairs: &[(String, String)], shows: impl Fn(&str) -> bool) -> Vec<(&str, &str)> {
+    pairs.iter().filter(|(name, _)| shows(name)).map(|(name, value)| (&**name, &**value)).collect()
 }
 
 /// The request without its body. Header values that are no UTF-8 are read as best they can.

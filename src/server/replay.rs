@@ -4,7 +4,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::accept;
-use crate::outbox::{Outbox, RecordedWebhook};
+use crate::outbox::{Kept, Outbox, RecordedWebhook};
 use crate::pipeline::{Decision, Reception, receive};
 use crate::rules::request::Request;
 use crate::rules::set::RuleSet;
@@ -32,7 +32,7 @@ pub struct Replayed {
 pub async fn replay(rules: &RuleSet, outbox: &Outbox, recorded: RecordedWebhook) -> Result<Replayed, String> {
     let first = recorded.id;
     let (source, decision) = decide_again(rules, &recorded)?;
-    let webhook = accept::replayed(source, first, decision, recorded.record);
+    let webhook = accept::replayed(source, first, decision, Kept::from(&recorded.record));
     let (replay, notifications) = (webhook.id, webhook.notifications.len());
     outbox.enqueue(webhook).await.map_err(|error| error.to_string())?;
     tracing::info!(id = %replay, %first, source = source.name, notifications, "webhook replayed");

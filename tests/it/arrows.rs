@@ -8,7 +8,7 @@ use crate::support::samples::root;
 /// Modules in layers; a module may use any module of an earlier layer and none of its own.
 /// The leaves import nothing of ours; only the wiring in `cli` knows everything.
 const LAYERS: [&[&str]; 10] = [
-    &["secret", "problem", "notification", "metrics", "logging", "clock", "footprint", "words"],
+    &["secret", "problem", "notification", "metrics", "logging", "clock", "footprint", "priority", "words"],
     &["payload", "auth"],
     &["rules"],
     &["pipeline", "outbox", "ntfy"],

@@ -217,7 +217,7 @@ fn configure(db: &Connection) -> rusqlite::Result<()> {
     // FULL: the log is synced at every commit. With NORMAL a power cut loses what was answered 200.
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "cache_size", -1024)?; // KiB
-    db.pragma_update(None, "wal_autocheckpoint", 1000)?; // pages of 4 KiB
+    db.pragma_update(None, "wal_autocheckpoint", 1000)?; // pages of 4 KiB; more would hold up the store for longer
     db.pragma_update(None, "journal_size_limit", 8 << 20)?;
     db.set_prepared_statement_cache_capacity(48);
     // Without it, every new value bound to a range makes SQLite plan, and so parse, the statement anew.

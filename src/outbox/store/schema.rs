@@ -69,6 +69,9 @@ const STEPS: &[&str] = &[
     ) STRICT;
     ALTER TABLE webhook ADD COLUMN verdict TEXT;           -- JSON
 ",
+    "
+    ALTER TABLE webhook ADD COLUMN unpacked INTEGER; -- bytes of the body, where it is an LZ4 block
+",
 ];
 
 /// The version this program writes.

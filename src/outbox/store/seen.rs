@@ -14,6 +14,7 @@ use crate::outbox::webhook::{Once, Webhook};
 const ALL: &str = "SELECT seq, key FROM seen ORDER BY seq";
 const FIND: &str = "SELECT webhook FROM seen WHERE seq = ?1 AND key = ?2 AND until > ?3";
 const REMEMBER: &str = "INSERT INTO seen (key, until, webhook) VALUES (?1, ?2, ?3)";
+const FORGET: &str = "DELETE FROM seen WHERE seq = (SELECT max(seq) FROM seen) AND webhook = ?1";
 const PRUNE: &str = "DELETE FROM seen WHERE seq IN (SELECT seq FROM seen ORDER BY seq LIMIT ?2) AND until <= ?1 \
     RETURNING seq, key";
 
@@ -49,6 +50,11 @@ impl Seen {
         let seq = db.prepare_cached(REMEMBER)?.insert(params![key, until, webhook.id.as_bytes()])?;
         self.0.insert(short(&key), seq);
         Ok(None)
+    }
+
+    /// Takes back the latest key, if this webhook was its first.
+    pub(super) fn forget(db: &Connection, webhook: Uuid) -> rusqlite::Result<()> {
+        db.execute(FORGET, [webhook.as_bytes()]).map(drop)
     }
 
     /// Forgets keys whose time is over among the `limit` oldest; returns how many.

@@ -12,7 +12,9 @@ use super::respond::compile_respond;
 use super::selector::parse_selector;
 use super::template::compile_template;
 use super::verify::{Verification, compile_verify};
+use crate::payload::{CLOUDEVENT_MEMBERS, Part};
 use crate::problem::{Place, Problem, Problems, suggestion};
+use crate::rules::condition::Subject;
 use crate::rules::decode::{At, Entries};
 use crate::rules::index::Rules;
 use crate::rules::node::Key;
@@ -63,6 +65,7 @@ pub(super) fn compile_source(
         bindings: Vec::new(),
         queries: Vec::new(),
         used_tables: Default::default(),
+        reads: Part::default(),
     };
     let respond = source.respond.as_ref().and_then(|raw| compile_respond(raw, &mut vocabulary, problems));
     vocabulary.signs = false;
@@ -90,14 +93,34 @@ pub(super) fn compile_source(
         malformed,
         unmatched,
         respond,
-        split,
         fallback,
+        reads: reads(vocabulary.reads, split.as_ref(), &rules),
         rules: Rules::new(rules),
+        split,
     };
     if raw.value.enabled.as_ref().is_some_and(|enabled| !enabled.value) {
         waits_for.push("enabled: true".to_owned());
     }
     Some(Compiled { source, waits_for })
+}
+
+/// The part of the body that the source looks at: what its templates do, its split, and the queries of its rules.
+fn reads(by_templates: Part, split: Option<&Selector>, rules: &[Rule]) -> Part {
+    let mut part = by_templates;
+    CLOUDEVENT_MEMBERS.iter().for_each(|name| part.add(std::iter::once(*name)));
+    let conditions = rules.iter().filter_map(|rule| rule.when.as_ref()).flat_map(|when| when.tests());
+    let asked = conditions.filter_map(|(subject, _)| match subject {
+        Subject::Payload(selector) => Some(selector),
+        _ => None,
+    });
+    let bound = rules.iter().flat_map(|rule| &rule.bindings).filter_map(|(_, binding)| match binding {
+        Binding::Select(selector) => Some(selector),
+        Binding::Render(_) => None,
+    });
+    for selector in split.into_iter().chain(asked).chain(bound).filter(|one| one.root() == Root::Body) {
+        part.add(selector.names().into_iter());
+    }
+    part
 }
 
 /// The names of the path's parameters; reports what is no path.

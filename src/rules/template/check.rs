@@ -10,6 +10,7 @@ use handlebars::{Path, TemplateErrorReason};
 
 use super::helpers;
 use super::print::{PRINT, PROBE, SEEN};
+use crate::payload::Part;
 use crate::problem::{nearest, suggestion};
 use crate::rules::selector::Selector;
 use crate::rules::table::Tables;
@@ -43,6 +44,8 @@ pub struct Vocabulary<'a> {
     pub queries: Vec<Selector>,
     /// Every table that the `table` helper names.
     pub used_tables: BTreeSet<String>,
+    /// The part of the body that templates look at.
+    pub reads: Part,
 }
 
 /// A mistake in a template, with its position inside the template's text.
@@ -244,7 +247,10 @@ impl Walk<'_, '_> {
                 self.vocabulary.used_tables.insert(table);
             }
             ("jsonpath" | "all", Some(query)) => match Selector::parse(&query) {
-                Ok(selector) => self.vocabulary.queries.push(selector),
+                Ok(selector) => {
+                    self.vocabulary.reads.add(selector.names().into_iter());
+                    self.vocabulary.queries.push(selector);
+                }
                 Err(error) => self.report(error.to_string(), "a jsonpath looks like $.list[*].name"),
             },
             ("table" | "jsonpath" | "all", None) => self.report(
@@ -256,9 +262,12 @@ impl Walk<'_, '_> {
     }
 
     fn path(&mut self, path: &str) {
+        let inside = self.locals.iter().any(|name| name == "*");
+        if let Some(names) = names_in_body(path, inside) {
+            self.vocabulary.reads.add(names.into_iter());
+        }
         let first = path.split(['.', '/', '[']).next().unwrap_or_default();
         let local = path.starts_with(['@', '.']) || first == "this" || first.is_empty();
-        let inside = self.locals.iter().any(|name| name == "*");
         if inside && first == "body" && path.len() > first.len() {
             return self.report(
                 format!("{path:?} means a field of the current value inside this block"),
@@ -303,6 +312,22 @@ impl Walk<'_, '_> {
             message: message.into(),
             help: help.into(),
         });
+    }
+}
+
+/// The names that lead from the body to what a path means, or `None` when that is not of the body. In doubt all of the
+/// body: too much does no harm.
+fn names_in_body(path: &str, inside_block: bool) -> Option<Vec<&str>> {
+    let (before_literal, _) = path.split_once('[').unwrap_or((path, ""));
+    let mut names = before_literal.split(['.', '/']).filter(|name| !matches!(*name, "" | "this" | "@root"));
+    match names.clone().next() {
+        Some(_) => {
+            names.find(|name| *name == "body")?;
+            Some(names.take_while(|name| name.parse::<usize>().is_err()).collect())
+        }
+        // `this` and its like: in a block a value that is read already, else everything.
+        None if inside_block && !path.starts_with("..") && !path.starts_with('@') => None,
+        None => Some(Vec::new()),
     }
 }
 

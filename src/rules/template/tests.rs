@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::payload::Part;
 use crate::rules::table::Table;
 
 fn tables() -> Tables {
@@ -69,16 +70,21 @@ fn context() -> Value {
     })
 }
 
-fn compiled(text: &str) -> Result<(Template, Engine), String> {
-    let tables = tables();
-    let mut vocabulary = Vocabulary {
-        tables: &tables,
+fn vocabulary(tables: &Tables) -> Vocabulary<'_> {
+    Vocabulary {
+        tables,
         split: false,
         signs: false,
         bindings: vec!["a".to_owned()],
         queries: Vec::new(),
         used_tables: Default::default(),
-    };
+        reads: Default::default(),
+    }
+}
+
+fn compiled(text: &str) -> Result<(Template, Engine), String> {
+    let tables = tables();
+    let mut vocabulary = vocabulary(&tables);
     let template = Template::parse(text, &mut vocabulary).map_err(|mistakes| {
         mistakes
             .iter()
@@ -238,4 +244,38 @@ fn a_helper_that_cannot_use_its_argument_fails_the_render() {
 fn output_is_bounded() {
     let loops = "{{#each @root.body.list}}".repeat(11) + "x" + &"{{/each}}".repeat(11);
     assert_eq!(render(&loops).len(), OUTPUT_LIMIT);
+}
+
+#[test]
+fn the_part_of_the_body_that_a_template_looks_at_is_known() {
+    let reads = |text: &str| {
+        let tables = tables();
+        let mut vocabulary = vocabulary(&tables);
+        Template::parse(text, &mut vocabulary).unwrap();
+        vocabulary.reads
+    };
+    let part = |paths: &[&str]| {
+        let mut part = Part::default();
+        paths.iter().for_each(|path| part.add(path.split('.').filter(|name| !name.is_empty())));
+        part
+    };
+    let cases: [(&str, &[&str]); 14] = [
+        ("plain", &[]),
+        ("{{headers.x}} {{let.a}}", &[]),
+        ("{{body.a.b}} {{upper body.c}}", &["a.b", "c"]),
+        ("{{body.list.0.name}}", &["list"]),
+        ("{{body.[odd key].x}}", &[""]),
+        ("{{body.a.[odd key].x}}", &["a"]),
+        ("{{#each body.list}}{{this}} {{name}} {{@index}} {{../x}}{{/each}}", &["list"]),
+        ("{{#each body.list}}{{@root.body.a}}{{/each}}", &["list", "a"]),
+        ("{{#each body.list as |one|}}{{one.x}}{{/each}}", &["list"]),
+        ("{{#if (eq body.a.b 1)}}{{body.c}}{{else}}{{body.d}}{{/if}}", &["a.b", "c", "d"]),
+        ("{{jsonpath '$.a.b[*].c'}} {{jsonpath '$..x' body.d}}", &[""]),
+        ("{{lookup body 'a'}}", &[""]),
+        ("{{body}}", &[""]),
+        ("{{#each body.list}}{{json @root}}{{/each}}", &[""]),
+    ];
+    for (text, paths) in cases {
+        assert_eq!(reads(text), part(paths), "{text}");
+    }
 }
