@@ -24,7 +24,9 @@ use uuid::Uuid;
 pub use crate::clock::unix_ms;
 use arrivals::Arrivals;
 pub use arrivals::Waker;
-pub use browse::{Attempt, Entry, Filter, Overview, Page, RecordedWebhook, ServerCount};
+pub use browse::{
+    Arrival, Attempt, Entry, Filter, Overview, Page, RecordedWebhook, Search, ServerCount, State,
+};
 pub use record::{Head, Kept, Record};
 pub use store::OpenError;
 pub use store::browse::Browser;

@@ -63,7 +63,7 @@ if cases | while IFS='|' read -r name _ _ _ store _; do ! chosen "$name" || echo
     start_gateway "$dead" "$work/rules-1" "$work/full" --watch off; stop "$gateway_pid"
     stress/fill-store.py "$work/full/hookbell.db" 100000
 fi
-: > "$work/results"
+: > "$out/compare.results" # Kept, should the report fail.
 
 failed=0
 bench() { # where the figures go, flags of stress-bench; fails when an answer was wrong
@@ -77,7 +77,7 @@ result() { # round, case, target, figures, NAME=VALUE…
     python3 -c 'import json, sys
 extra = dict(pair.split("=", 1) for pair in sys.argv[5:])
 figures = {"round": sys.argv[1], "case": sys.argv[2], "target": sys.argv[3], **json.load(open(sys.argv[4])), **extra}
-print(json.dumps(figures))' "$@" >>"$work/results"
+print(json.dumps(figures))' "$@" >>"$out/compare.results"
 }
 
 against_nginx() { # round, case, target; flags of stress-bench
@@ -136,6 +136,6 @@ measure() { # round, a line of cases
 for round in $(seq "$rounds"); do
     while read -r line; do measure "$round" "$line"; done < <(cases)
 done
-[ -s "$work/results" ] || die "no case has that name; see --list"
-stress/compare-report.py "$work/results" "$out/compare" || failed=1
+[ -s "$out/compare.results" ] || die "no case has that name; see --list"
+stress/compare-report.py "$out/compare.results" "$out/compare" || failed=1
 exit $failed

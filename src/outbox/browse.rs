@@ -87,6 +87,79 @@ pub struct Page {
     pub more: bool,
 }
 
+/// Which webhooks to look for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Search {
+    /// Only older ones than that of this row, as in [`Arrival::row`].
+    pub before: Option<i64>,
+    /// Only of this source.
+    pub source: Option<String>,
+    /// Only those of this state.
+    pub state: Option<State>,
+    /// Only those whose id begins with this text, or whose source or notifications hold it.
+    pub text: Option<String>,
+    /// At most so many, the newest.
+    pub limit: usize,
+}
+
+/// What a webhook, or one of its notifications, has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// A notification waits.
+    Waiting,
+    /// A notification was delivered.
+    Delivered,
+    /// A notification is dead.
+    Dead,
+    /// A notification was given up by an operator, or a rule dropped the webhook.
+    Dropped,
+    /// No rule matched it.
+    Unmatched,
+    /// It repeats an earlier one.
+    Duplicate,
+}
+
+impl State {
+    /// All of them, with their names.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::Waiting, "waiting"),
+        (Self::Delivered, "delivered"),
+        (Self::Dead, "dead"),
+        (Self::Dropped, "dropped"),
+        (Self::Unmatched, "unmatched"),
+        (Self::Duplicate, "duplicate"),
+    ];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(state, _)| *state)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(state, _)| *state == self).map_or("unknown", |(_, name)| name)
+    }
+}
+
+/// A webhook in a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Arrival {
+    /// Its place in the store: grows with every webhook.
+    pub row: i64,
+    /// Its id.
+    pub id: Uuid,
+    /// When it was received, in Unix milliseconds.
+    pub received_at: i64,
+    /// The source that took it.
+    pub source: String,
+    /// Bytes of its record.
+    pub size: i64,
+    /// What the rules made of it, where that was kept.
+    pub verdict: Option<Verdict>,
+    /// What it became, in order, as far as that is still kept.
+    pub notifications: Vec<Entry>,
+}
+
 /// A webhook with what was decided of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedWebhook {

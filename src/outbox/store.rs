@@ -8,6 +8,7 @@ mod due;
 mod ledger;
 mod open;
 mod prune;
+mod recent;
 mod records;
 mod schema;
 mod seen;
@@ -123,11 +124,15 @@ impl Store {
         if let Some(first) = self.seen.first(&self.db, webhook)? {
             let verdict =
                 Verdict { outcome: VerdictOutcome::Duplicate, first: Some(first), ..webhook.verdict.clone() };
-            self.record(webhook, &verdict)?;
+            self.record(webhook, &verdict, None)?;
             return Ok(Enqueued::Duplicate(first));
         }
-        self.record(webhook, &webhook.verdict)?;
-        webhook.notifications.iter().try_for_each(|one| self.insert(webhook, one))?;
+        let mut row = None;
+        for one in &webhook.notifications {
+            self.insert(webhook, one)?;
+            row = row.or_else(|| Some(self.db.last_insert_rowid()));
+        }
+        self.record(webhook, &webhook.verdict, row)?;
         for one in &webhook.notifications {
             let server = self.ledger.shared_name(&one.server);
             self.ledger.stage(Change::Arrived(server));
@@ -143,9 +148,9 @@ impl Store {
         Seen::forget(&self.db, webhook.id)
     }
 
-    fn record(&self, webhook: &Webhook, verdict: &Verdict) -> rusqlite::Result<()> {
+    fn record(&self, webhook: &Webhook, verdict: &Verdict, first: Option<i64>) -> rusqlite::Result<()> {
         match &webhook.record {
-            Some(kept) => records::insert(&self.db, webhook, kept, verdict),
+            Some(kept) => records::insert(&self.db, webhook, kept, verdict, first),
             None => Ok(()),
         }
     }
@@ -308,4 +313,4 @@ fn failing(error: &rusqlite::Error) -> Unavailable {
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

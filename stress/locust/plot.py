@@ -1,4 +1,4 @@
-"""Lines over time as SVG, with nothing but the standard library."""
+"""Lines as SVG, over time or another axis, with nothing but the standard library."""
 
 from dataclasses import dataclass
 from html import escape
@@ -29,8 +29,8 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
 
 
-def chart(title: str, lines: list[Line]) -> str:
-    """One chart as an `<svg>` element."""
+def chart(title: str, lines: list[Line], ticks: list[tuple[float, str]] | None = None) -> str:
+    """One chart as an `<svg>` element; over seconds, unless the x axis has other ticks."""
     points = [point for line in lines for point in line.points] or [(0.0, 0.0)]
     right, top = max(x for x, _ in points) or 1.0, nice_top(max(y for _, y in points))
 
@@ -44,8 +44,8 @@ def chart(title: str, lines: list[Line]) -> str:
     for tick in (0, top / 2, top):
         parts.append(f'<path d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}" stroke="#d4d4d4"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{number(tick)}</text>')
-    for tick in (0, right / 2, right):
-        parts.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - 8}" text-anchor="middle">{tick:.0f} s</text>')
+    for tick, name in ticks or [(tick, f"{tick:.0f} s") for tick in (0, right / 2, right)]:
+        parts.append(f'<text x="{x(tick):.1f}" y="{HEIGHT - 8}" text-anchor="middle">{name}</text>')
     for index, line in enumerate(lines):
         colour = COLOURS[index % len(COLOURS)]
         path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in line.points)

@@ -7,19 +7,26 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
 use uuid::Uuid;
 
 use super::open::{OpenError, explain};
-use super::records;
-use crate::outbox::browse::{Attempt, Entry, Filter, Overview, Page, RecordedWebhook, ServerCount};
+use super::{recent, records};
+use crate::outbox::browse::{
+    Arrival, Attempt, Entry, Filter, Overview, Page, RecordedWebhook, Search, ServerCount,
+};
 
 /// By number on disk.
 const STATES: [&str; 4] = ["waiting", "delivered", "dead", "dropped"];
 /// Characters of a title or message in a list.
 const TEXT: usize = 60;
 
-const COLUMNS: &str = "seq, id, state, webhook, source, rule, server, first_server, topic, received_at, due_at, \
+pub(super) const COLUMNS: &str = "seq, id, state, webhook, source, rule, server, first_server, topic, received_at, due_at, \
     settled_at, attempts, reason, receipt, payload, took_ms";
 const FAILURES: &str = "SELECT at, took_ms, server, reason FROM attempt WHERE notification = ?1 ORDER BY n";
 const COUNTS: &str = "SELECT server, state, count(*) FROM notification WHERE state = 0 GROUP BY server \
     UNION ALL SELECT server, state, count(*) FROM notification WHERE state <> 0 AND state = 2 GROUP BY server";
+
+const HITS: &str = "SELECT w.source, rule.value, count(*) FROM webhook w, json_each(w.verdict, '$.rules') rule \
+    WHERE w.received_at >= ?1 GROUP BY 1, 2";
+const BY_MINUTE: &str = "SELECT settled_at / 60000, count(*) FROM notification \
+    WHERE state <> 0 AND state = 1 AND settled_at >= ?1 GROUP BY 1 ORDER BY 1";
 
 /// A view of one store.
 #[derive(Debug)]
@@ -106,6 +113,43 @@ impl Browser {
         records::find(&self.db, id).map_err(|error| error.to_string())
     }
 
+    /// The newest webhooks that `search` looks for.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub fn arrivals(&self, search: &Search) -> Result<Vec<Arrival>, String> {
+        recent::find(&self.db, search).map_err(|error| error.to_string())
+    }
+
+    /// How many webhooks each rule took since then, in Unix milliseconds: source, rule, count.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub fn hits(&self, since: i64) -> Result<Vec<(String, String, u64)>, String> {
+        let count = || -> rusqlite::Result<Vec<(String, String, u64)>> {
+            let mut statement = self.db.prepare(HITS)?;
+            let rows = statement.query_map([since], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?.unsigned_abs()))
+            })?;
+            rows.collect()
+        };
+        count().map_err(|error| error.to_string())
+    }
+
+    /// How many notifications were delivered in each minute since then, in Unix milliseconds: minute since 1970, count.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub fn delivered_by_minute(&self, since: i64) -> Result<Vec<(i64, u64)>, String> {
+        let count = || -> rusqlite::Result<Vec<(i64, u64)>> {
+            let mut statement = self.db.prepare(BY_MINUTE)?;
+            let rows = statement
+                .query_map([since], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;
+            rows.collect()
+        };
+        count().map_err(|error| error.to_string())
+    }
+
     /// How much there is.
     ///
     /// # Errors
@@ -188,7 +232,7 @@ impl Query {
     }
 }
 
-fn entry(row: &Row<'_>, whole: bool) -> rusqlite::Result<Entry> {
+pub(super) fn entry(row: &Row<'_>, whole: bool) -> rusqlite::Result<Entry> {
     let state = usize::try_from(row.get::<_, i64>(2)?).unwrap_or(usize::MAX);
     let payload: serde_json::Value = serde_json::from_str(&row.get::<_, String>(15)?).unwrap_or_default();
     Ok(Entry {

@@ -7,8 +7,8 @@ use crate::outbox::browse::RecordedWebhook;
 use crate::outbox::record::{Kept, Record, unpack};
 use crate::outbox::webhook::{Verdict, Webhook};
 
-const INSERT: &str = "INSERT INTO webhook (id, received_at, source, size, head, body, unpacked, verdict) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+const INSERT: &str = "INSERT INTO webhook (id, received_at, source, size, head, body, unpacked, verdict, first, notifications) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 const FIND: &str = "SELECT source, received_at, head, body, verdict, unpacked FROM webhook WHERE id = ?1";
 const PRUNE: &str = "DELETE FROM webhook WHERE seq IN (SELECT seq FROM \
     (SELECT seq, received_at, sum(size) OVER (ORDER BY seq) - size AS before FROM \
@@ -17,19 +17,32 @@ const PRUNE: &str = "DELETE FROM webhook WHERE seq IN (SELECT seq FROM \
 
 type Pairs = Vec<(String, String)>;
 
-/// Writes one record.
+/// Writes one record. `first` is the row of the webhook's first notification; the others follow it.
 pub(super) fn insert(
     db: &Connection,
     webhook: &Webhook,
     kept: &Kept,
     verdict: &Verdict,
+    first: Option<i64>,
 ) -> rusqlite::Result<()> {
     let Kept { received_at, head, body, unpacked } = kept;
     let (size, unpacked) = (signed(head.len() + body.len()), unpacked.map(signed));
     let verdict = serde_json::to_string(verdict).unwrap_or_default();
-    let Webhook { id, source, .. } = webhook;
+    let Webhook { id, source, notifications, .. } = webhook;
+    let count = first.map(|_| signed(notifications.len()));
     db.prepare_cached(INSERT)?
-        .execute(params![id.as_bytes(), received_at, source, size, head, &body[..], unpacked, verdict])
+        .execute(params![
+            id.as_bytes(),
+            received_at,
+            source,
+            size,
+            head,
+            &body[..],
+            unpacked,
+            verdict,
+            first,
+            count
+        ])
         .map(drop)
 }
 
@@ -71,7 +84,7 @@ fn recorded(id: Uuid, row: &rusqlite::Row<'_>) -> rusqlite::Result<RecordedWebho
     Ok(RecordedWebhook { id, record, verdict })
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
     serde_json::from_str(text).map_err(|error| unreadable(column, error))
 }
 

@@ -70,7 +70,9 @@ const STEPS: &[&str] = &[
     ALTER TABLE webhook ADD COLUMN verdict TEXT;           -- JSON
 ",
     "
-    ALTER TABLE webhook ADD COLUMN unpacked INTEGER; -- bytes of the body, where it is an LZ4 block
+    ALTER TABLE webhook ADD COLUMN unpacked INTEGER;      -- bytes of the body, where it is an LZ4 block
+    ALTER TABLE webhook ADD COLUMN first INTEGER;         -- seq of its first notification
+    ALTER TABLE webhook ADD COLUMN notifications INTEGER; -- how many there are, one after the other
 ",
 ];
 
