@@ -43,8 +43,7 @@ fn main() {
 
 #[divan::bench(args = STEPS)]
 fn step(bencher: divan::Bencher<'_, '_>, name: &str) {
-    let mut run = prepare(name);
-    bencher.bench_local(move || run());
+    bencher.bench_local(prepare(name));
 }
 
 fn prepare(step: &str) -> Box<dyn FnMut()> {
