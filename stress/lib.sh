@@ -29,7 +29,7 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 ready() { for _ in $(seq 150); do curl -fs "$1" >/dev/null && return; sleep 0.1; done; die "not ready: $1"; }
 stop() { # pid
     kill "$1" 2>/dev/null || true; wait "$1" 2>/dev/null || true
-    for i in "${!pids[@]}"; do [ "${pids[$i]}" != "$1" ] || unset "pids[$i]"; done
+    local i; for i in "${!pids[@]}"; do [ "${pids[$i]}" != "$1" ] || unset "pids[$i]"; done
 }
 
 # Each sets NAME_pid and NAME_url of what it starts.

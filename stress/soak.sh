@@ -21,7 +21,9 @@ source "$(dirname "$0")/lib.sh"
 build
 rm -rf "$out/soak"; mkdir -p "$out/soak"
 start_fake fake
-start_gateway "$fake_url" stress/rules "$work/data" --keep "$keep" --watch off
+# Keys against repeats are remembered for their window: as long as records, else an hour of it would look like growth.
+mkdir "$work/soak-rules"; sed -E "s/window: [0-9]+[a-z]+/window: $keep/" stress/rules/stress.yaml >"$work/soak-rules/stress.yaml"
+start_gateway "$fake_url" "$work/soak-rules" "$work/data" --keep "$keep" --watch off
 
 echo "second,rss_mb,anon_mb,files,store_mb,waiting,delivered" >"$out/soak/samples.csv"
 start=$SECONDS

@@ -20,6 +20,9 @@ const PRUNE: &str = "DELETE FROM seen WHERE seq IN (SELECT seq FROM seen ORDER B
 
 type Key = [u8; 32];
 
+/// Fewer keys than this are not worth moving.
+const ROOMY: usize = 1 << 14;
+
 /// Where the latest row of each key stands. A hint: the row itself decides, so that one which a lost transaction took
 /// back does no harm.
 #[derive(Debug, Default)]
@@ -67,6 +70,10 @@ impl Seen {
             if self.0.get(key) == Some(seq) {
                 self.0.remove(key);
             }
+        }
+        // A map keeps the room of its fullest hour for ever.
+        if self.0.capacity() > ROOMY.max(4 * self.0.len()) {
+            self.0.shrink_to(2 * self.0.len());
         }
         Ok(gone.len())
     }
